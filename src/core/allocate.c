@@ -14,8 +14,8 @@
 
 #define APART_TRIES 32
 
-/* Whether who uses the slot on the stream with this serial, 0: on any, would have to wait for a free that
- * lies behind a collective that is not over. */
+/* Whether the slot's next user would have to wait for a free behind a collective that is not over.
+ * `serial`: of the user's stream; 0: the user may be on any stream. */
 static bool lies_behind_peers(struct sl_core *core, const struct sl_slot *slot, uint64_t serial)
 {
     struct sl_waits waits = {0};
@@ -29,9 +29,9 @@ static bool lies_behind_peers(struct sl_core *core, const struct sl_slot *slot, 
     return behind;
 }
 
-/* Places an allocation where its stream need not wait for a collective: peers may wait for what comes behind
- * it. What would have to is held back until something else is found; where there is nothing else, it is
- * taken. */
+/* Places an allocation where its stream need not wait for a collective, since the collective's peers may wait
+ * for work that this stream gets later. Unsuitable places are held until a suitable one is found; if there is
+ * none, an unsuitable one is used. */
 static enum sl_status place_apart(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t *slot)
 {
     struct sl_placement *placement = &core->placement;
@@ -47,7 +47,8 @@ static enum sl_status place_apart(struct sl_core *core, uint64_t bytes, uint64_t
     return status;
 }
 
-/* Places an allocation for stream number `stream` - 1, or, 0, for anybody. pre: the order lock is taken. */
+/* Places an allocation for stream number `stream` - 1, or for any stream if `stream` is 0. Precondition:
+ * the order lock is held. */
 static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
                             uint32_t stream, uint32_t *slot)
 {
@@ -67,7 +68,8 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     return status;
 }
 
-/* Whether a rule wants the driver's memory for it, and there is room: then chunks have left the device. */
+/* Whether a rule asks for device memory for this allocation and the device has room. If so, chunks were
+ * evicted for it. */
 static bool is_for_device(struct sl_core *core, uint64_t bytes, uint64_t site)
 {
     if (!core->placement.backing.count) return false;
@@ -98,7 +100,8 @@ static enum sl_status alloc_for_all(struct sl_core *core, uint64_t bytes, uint64
     return status;
 }
 
-/* Whether other cores' work or memory stood in the way, and does no more. */
+/* Makes room at other cores' expense: waits for their late frees and collects lent host memory. True: try
+ * again. */
 static bool finds_more(struct sl_core *core, uint64_t bytes)
 {
     return sl_late_frees_hurry() | sl_host_lending_more(core, bytes);
@@ -127,8 +130,7 @@ static enum sl_status alloc_for_stream(struct sl_core *core, uint64_t bytes, uin
     enum sl_status status = place(core, bytes, site, tag, s + 1, &slot);
     if (status == SL_OK) {
         sl_reuse_by_stream(&core->reuse, &core->placement.slots[slot], s, &reuse);
-        core->streams.active |= (uint64_t)1
-                                << s; /* its number is not another's until the program has waited */
+        core->streams.active |= (uint64_t)1 << s; /* its number is not reused until the program has waited */
         *address = core->placement.slots[slot].address;
     }
     sl_unlock(&core->order);
@@ -150,14 +152,15 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
     return status;
 }
 
-/* What lies in host memory and belongs to nobody need not be copied in when the chunk is used again. */
+/* A chunk without allocations whose dead content is in host memory: after a discard, its next use need not
+ * copy anything in. */
 static bool is_to_discard(const struct sl_chunk_record *chunk)
 {
     return !atomic_load(&chunk->bytes) && atomic_load(&chunk->content) == SL_CONTENT_DEAD &&
            atomic_load(&chunk->out_sequence);
 }
 
-/* pre: the order lock is not held. */
+/* Precondition: the order lock is not held. */
 static void discard_dead(struct sl_core *core, struct sl_chunk_range range)
 {
     bool any = false;
@@ -178,15 +181,16 @@ static struct sl_allocation describe(const struct sl_slot *slot)
         .address = slot->address, .bytes = slot->bytes, .number = slot->number, .tag = slot->tag};
 }
 
-/* The slot of a live allocation that starts at `address`, or SL_NONE. pre: the order lock is taken. */
+/* The slot of the live allocation that starts at `address`, or SL_NONE. Precondition: the order lock is
+ * held. */
 static uint32_t slot_at(const struct sl_core *core, uint64_t address)
 {
     uint32_t s = sl_place_find(&core->placement, address);
     return s != SL_NONE && core->placement.slots[s].address == address ? s : SL_NONE;
 }
 
-/* Ends the life of slot `s`. pre: the order lock is taken, and the points of the free are known. Returns its
- * chunks. */
+/* Ends the life of slot `s` and returns its chunks. Precondition: the order lock is held, and the points
+ * of the free are registered. */
 static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, bool reported,
                                       struct sl_allocation *freed)
 {
@@ -194,7 +198,7 @@ static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, bool rep
     if (reported && sl_block_is_kept(core, s)) return (struct sl_chunk_range){0};
     struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
     if (freed) *freed = describe(slot);
-    if (slot->mapped) core->scanner.extents.version++; /* no tensor goes on in it any more */
+    if (slot->mapped) core->scanner.extents.version++; /* extents change: no tensor continues into it */
     if (slot->block)
         sl_block_end(core, s);
     else
@@ -203,8 +207,8 @@ static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, bool rep
     return range;
 }
 
-/* The allocation ends at `points`, which are recorded: they are known before its memory can be given out
- * again, or discarded. */
+/* Ends the allocation, freed at `points`. The points are registered before the memory can be given out
+ * again or discarded. */
 static enum sl_status end_allocation(struct sl_core *core, uint64_t address, bool reported,
                                      struct sl_points *points, struct sl_allocation *freed)
 {
@@ -237,7 +241,7 @@ enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reporte
     sl_lock(&core->order);
     uint32_t s = slot_at(core, address);
     bool live = s != SL_NONE, idle = !core->streams.active && !core->streams.gone.count;
-    if (live && idle) range = end_slot(core, s, reported, freed); /* nothing to wait for */
+    if (live && idle) range = end_slot(core, s, reported, freed); /* no work to wait for */
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
     if (!idle) {
@@ -248,7 +252,7 @@ enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reporte
     return SL_OK;
 }
 
-/* A mapping that is divided into blocks ends when they have. */
+/* Frees the blocks of a divided mapping, then the mapping. False: no divided mapping begins at `address`. */
 static bool free_blocks(struct sl_core *core, uint64_t address, struct sl_allocation *freed)
 {
     struct sl_allocation found;
@@ -271,12 +275,13 @@ static bool free_blocks(struct sl_core *core, uint64_t address, struct sl_alloca
 enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 {
     struct sl_core *core = sl_core_of(address);
-    if (!core) return SL_OK; /* after the stop: the memory goes with the process */
+    if (!core) return SL_OK; /* after the stop the memory is freed with the process */
     SL_TEST_DELAY(FREE);
     return free_blocks(core, address, freed) ? SL_OK : sl_core_free(core, address, false, freed);
 }
 
-/* A thread's own stream has no handle by which another thread could record the point. */
+/* CU_STREAM_PER_THREAD has no handle by which another thread could record an open point, so its point is
+ * recorded at once. */
 static struct sl_points *points_of(struct sl_core *core, const struct sl_free_stream *where)
 {
     bool own = where->handle == SL_STREAM_PER_THREAD && SL_GUARD(OWN_STREAM_IS_RECORDED);
@@ -307,7 +312,7 @@ void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site)
     if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
     sl_lock(&core->order);
     sl_slot_lives_forget(core);
-    /* What was there ended in a way that nobody saw. */
+    /* An older allocation there ended without a call that the shim saw. */
     while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NONE)
         sl_slot_life_end(core, s);
     if (sl_place_noted(&core->placement, address, bytes, site, &s) == SL_OK) sl_slot_life_begin(core, s, 0);

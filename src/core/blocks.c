@@ -27,7 +27,7 @@ static uint64_t end_of(const struct sl_divided *mapping)
 
 /* --- mappings */
 
-/* The program mapped it since the last launch began: nothing can be in it yet. */
+/* The program mapped it after the last launch began, so no launch can have used it. */
 static bool is_new_mapping(const struct sl_core *core, const struct sl_slot *slot)
 {
     return slot->live && slot->mapped && slot->mapped_at == core->ticks.now + 1;
@@ -47,18 +47,18 @@ static bool add_mapping(struct sl_blocks *blocks, const struct sl_slot *slot)
     return true;
 }
 
-/* Its host memory stays promised, as far as no block has it. */
+/* The host memory of the mapping stays promised until blocks take it. */
 static bool divide(struct sl_core *core, uint32_t s)
 {
     uint64_t bytes = core->placement.slots[s].bytes;
     if (!add_mapping(&core->blocks, &core->placement.slots[s])) return false;
     sl_slot_life_end(core, s);
     core->placement.promised_bytes += bytes;
-    core->scanner.extents.version++; /* no tensor goes on in it any more */
+    core->scanner.extents.version++; /* extents change: no tensor continues into it */
     return true;
 }
 
-/* Divides what [address, end) lies in. False: a part of it is not to be divided. */
+/* Divides all mappings that overlap [address, end). False: one of them cannot be divided. */
 static bool divide_all(struct sl_core *core, uint64_t address, uint64_t end)
 {
     for (uint64_t at = address; at < end;) {
@@ -115,8 +115,8 @@ void sl_blocks_release(struct sl_blocks *blocks, uint64_t address)
 
 /* --- blocks */
 
-/* The chunks took `before` bytes of host memory: what they take more or less is no longer promised, or again.
- */
+/* The chunks took `before` bytes of host memory. If they take more now, the difference is taken off the
+ * promise; if they take less, it is promised again. */
 static void charge(struct sl_core *core, uint64_t before)
 {
     struct sl_placement *placement = &core->placement;
@@ -136,7 +136,7 @@ static bool begin_block(struct sl_core *core, uint64_t address, uint64_t bytes, 
     return true;
 }
 
-/* All of it that is no block becomes one, for good. */
+/* Covers the gaps between blocks by blocks that stay for good. */
 static bool fill(struct sl_core *core, const struct sl_divided *mapping)
 {
     uint64_t end = end_of(mapping);
@@ -163,14 +163,14 @@ static void keep_whole_mapping(struct sl_core *core, struct sl_divided *mapping)
     core->migrator.keeps_dead = true;
 }
 
-/* Nothing in [address, end) dies any more: all of it, or only what lies in mappings of which that is said
- * already. Where that cannot be noted nothing is discarded any more at all. */
+/* Makes the divided mappings that overlap [address, end) live for good: all of them, or only those that are
+ * marked as whole. If there is no memory to note that, nothing is ever discarded again. */
 static void keep(struct sl_core *core, uint64_t address, uint64_t end, bool all)
 {
     for (uint64_t at = address; at < end;) {
         struct sl_divided *mapping = mapping_at(&core->blocks, at);
         if (mapping && (all || mapping->whole)) keep_whole_mapping(core, mapping);
-        /* What is not divided never will be. */
+        /* A mapping that is not divided by now is never divided. */
         at = mapping ? end_of(mapping) : (at | (SL_BLOCK_BYTES - 1)) + 1;
     }
 }
@@ -214,5 +214,5 @@ void sl_runtime_block_returned(uint64_t address)
 {
     struct sl_core *core = sl_core_of(address);
     if (!core || core->placement.noted || !sl_arena_owns(address)) return;
-    sl_core_free(core, address, true, NULL); /* where none begins nothing happens */
+    sl_core_free(core, address, true, NULL); /* does nothing if no block begins there */
 }

@@ -10,7 +10,7 @@
 #include "move/streams.h"
 
 #define LAUNCHES_BETWEEN_LOOKS 64
-#define BETWEEN_LOOKS_NS 100000000u /* the driver may take some hundred microseconds to answer */
+#define BETWEEN_LOOKS_NS 100000000u /* the driver may need some 100 us to answer */
 
 uint64_t sl_budget_bytes(const struct sl_budget *budget)
 {
@@ -38,7 +38,7 @@ void sl_budget_charge(struct sl_budget *budget, int64_t bytes)
     if (bytes > 0) sl_budget_say_exceeded(budget);
 }
 
-/* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
+/* The free memory less 5 %, or less 512 MiB if that is more. On a device too small for that, less 5 %. */
 static uint64_t automatic_budget(uint64_t free_bytes)
 {
     uint64_t reserve = free_bytes / 20 > 512 * SL_MIB ? free_bytes / 20 : 512 * SL_MIB;
@@ -99,10 +99,9 @@ uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t t
     return budget > SL_LEAST_BUDGET ? budget : SL_LEAST_BUDGET;
 }
 
-/* At least so much of what was free at the start is neither free now, nor charged, nor ours. Ours is all that
- * ever came to the device: a driver may keep the frames of what left, for what comes next. pre: order is
- * held.
- */
+/* The bytes that others took for sure: bytes free at the start that are neither free now, nor charged, nor
+ * ours. Everything that ever came to the device counts as ours, because the driver may keep frames of evicted
+ * chunks for reuse. Precondition: the order lock is held. */
 static uint64_t taken_by_others(const struct sl_budget *budget, uint64_t free_bytes)
 {
     const struct sl_stats *stats = budget->stats;
@@ -121,7 +120,7 @@ static void say_lost(uint64_t taken_bytes, uint64_t budget_bytes)
                  sl_bytes_text(taken_bytes, taken), sl_bytes_text(budget_bytes, budget));
 }
 
-/* Whether the budget has become less. pre: order is held. */
+/* Whether the budget shrank. Precondition: the order lock is held. */
 static bool lose(struct sl_budget *budget, uint64_t taken_bytes)
 {
     uint64_t left = sl_budget_beside(budget->bytes, budget->watch.free_at_start, taken_bytes);
@@ -137,7 +136,7 @@ bool sl_budget_is_short(const struct sl_budget *budget)
     return sl_arena_moving_bytes(budget->arena) > sl_budget_bytes(budget);
 }
 
-/* What is charged may have made memory short as well. */
+/* True also if charged memory made memory short. */
 static bool look(struct sl_budget *budget)
 {
     struct sl_budget_watch *watch = &budget->watch;
@@ -155,7 +154,7 @@ static bool look(struct sl_budget *budget)
     return gives_way;
 }
 
-/* pre: no other thread looks. */
+/* Precondition: no other thread runs look(). */
 static bool is_time(struct sl_budget_watch *watch, sl_tick tick)
 {
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);

@@ -1,5 +1,5 @@
-/* How much of the device chunks may occupy: decided at the start, and less when others take of what was free
- * then. */
+/* The budget: the device memory that chunks may occupy. It is decided at the start and shrinks when others
+ * take memory that was free then. */
 #ifndef SLUICE_BUDGET_H
 #define SLUICE_BUDGET_H
 
@@ -17,11 +17,11 @@ struct sl_streams;
 
 struct sl_budget_watch {
     uint64_t free_at_start;
-    _Atomic uint64_t lost_bytes; /* of the budget, to others; only grows */
-    _Atomic sl_tick looked_at;   /* the last launch by then */
-    _Atomic bool looking;        /* a thread does; the following are its own */
-    bool refused;                /* the driver did not say, and is not asked again */
-    uint64_t taken_before;       /* what others had taken at the last look */
+    _Atomic uint64_t lost_bytes; /* lost to others; only grows */
+    _Atomic sl_tick looked_at;   /* the last launch at that time */
+    _Atomic bool looking;        /* a thread runs look(); the members below are its own */
+    bool refused;                /* the driver gave no answer and is not asked again */
+    uint64_t taken_before;       /* taken by others at the last look */
     uint64_t looked_at_ns;
 };
 
@@ -35,39 +35,41 @@ struct sl_budget {
     uint64_t bytes; /* as decided at the start */
     struct sl_budget_watch watch;
     _Atomic int64_t charged_bytes; /* that the program took past us */
-    _Atomic bool lessened;         /* since chunks last gave way to it */
+    _Atomic bool lessened;         /* the budget shrank and chunks must be evicted */
     uint64_t virtual_size_bytes;
-    bool pressure; /* it was too small at some time */
+    bool pressure; /* the budget was too small at some time */
 };
 
-/* What chunks may occupy now: the budget less what the program took past us and others take. */
+/* The bytes that chunks may occupy now: the budget less what the program took past us and what others
+ * took. */
 uint64_t sl_budget_bytes(const struct sl_budget *budget);
 
-/* Whether chunks need more than they may occupy. Caller holds the order lock. */
+/* Whether the chunks exceed that. Caller holds the order lock. */
 bool sl_budget_is_short(const struct sl_budget *budget);
 
-/* The program took or gave back memory past us. What leaves less than the least to chunks that need it makes
- * the device hold more than the budget: one line says so. Thread-safe. */
+/* The program took (+) or gave back (-) memory past us. If chunks are left with less than the least budget,
+ * the device holds more than the budget, and one warning says so. Thread-safe. */
 void sl_budget_charge(struct sl_budget *budget, int64_t bytes);
-/* Says it, once, where that is so now. */
+/* Gives that warning, once, if it is true now. */
 void sl_budget_say_exceeded(const struct sl_budget *budget);
 
-/* Decides the budget: as `given_bytes` says, else `wanted_bytes`; both 0: by what is free. pre: the policy is
- * set, and nothing is on the device yet. */
+/* Decides the budget: `given_bytes`, else `wanted_bytes`; if both are 0, from the free memory. Precondition:
+ * the policy is set, and nothing is on the device yet. */
 void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t given_bytes,
                       uint64_t wanted_bytes);
 
-/* At least the least, and no more than was free at the start where the core moves chunks; others took no more
- * of it than what is above the least. Caller holds the order lock, or nothing runs yet. */
+/* The budget is at least the least, and at most the memory free at the start if the core moves chunks. Others
+ * have not taken it below the least. Caller holds the order lock, or nothing runs yet. */
 bool sl_budget_is_valid(const struct sl_budget *budget);
 
-/* What is left of a budget where of `free_bytes`, free at the start, others have taken `taken_bytes`. */
+/* The budget that remains if `free_bytes` were free at the start and others have taken `taken_bytes` of
+ * them. */
 uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t taken_bytes);
 
-/* Looks whether others have taken memory since the start, `now` or when it was not looked at for a while.
- * What was taken counts when it is seen a second time: what the program has just taken past us is charged a
- * moment later. True: what is planned does not fit any more. Takes the order lock, and asks the driver
- * without it. pre: no lock of the core's is held. Thread-safe. */
+/* Checks whether others have taken memory since the start: at once if `now`, else only if the last check is
+ * old. Taken memory counts only if two checks in a row see it, because memory that the program just took past
+ * us is charged a moment later. True: the chunks do not fit any more. Takes the order lock, and asks the
+ * driver without it. Precondition: no lock of the core is held. Thread-safe. */
 bool sl_budget_look(struct sl_budget *budget, bool now);
 
 #endif

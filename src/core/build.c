@@ -16,11 +16,11 @@
 #include "core/run_metadata.h"
 #include "move/daemon.h"
 
-#define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
+#define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* size of the ring; 28 MiB when full */
 
-static char path[PATH_MAX]; /* an expanded option: the thread that starts the core may have little stack */
+static char path[PATH_MAX]; /* an expanded option; not on the stack, which may be small */
 
-/* Large enough that transfers run at full speed, small enough that the budget holds many. */
+/* Large enough for transfers at full speed, small enough that the budget holds many chunks. */
 static uint64_t automatic_chunk(uint64_t budget_bytes)
 {
     uint64_t chunk = SL_BLOCK_BYTES;
@@ -46,7 +46,7 @@ static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
     return SL_OK;
 }
 
-/* Decided when it is first asked for, by whichever question. */
+/* Decided at the first call, by whichever caller. */
 uint64_t sl_core_virtual_size(void)
 {
     static _Atomic uint64_t decided;
@@ -71,7 +71,7 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
         sl_host_share_begin(&core->host, core->options, &core->backend);
 }
 
-/* The environment's rules were checked when they were read; a profile's were not. */
+/* The options' rules were checked when they were read; the profile's are checked here. */
 static void read_backing(struct sl_core *core)
 {
     struct sl_profile_wanted wanted = sl_learned_wanted(core->learned);
@@ -80,7 +80,7 @@ static void read_backing(struct sl_core *core)
     if (!sl_backing_parse(wanted.backing ? wanted.backing : "", &learned))
         sl_log(SL_LOG_WARN, "the profile's rules for memory are not understood; there are none");
     if (!given || !sl_backing_parse(core->options->backing, backing)) *backing = learned;
-    /* What has to be device memory has to be it whatever else is wanted. */
+    /* The profile's rules for device memory always apply: exported memory must be device memory. */
     if (given) sl_backing_add_device(backing, &learned);
     bool pinned = false;
     for (uint32_t r = 0; r < backing->count && !core->backend.pinned_new; r++) {
@@ -90,7 +90,7 @@ static void read_backing(struct sl_core *core)
     if (pinned) sl_log(SL_LOG_WARN, "this device has no pinned memory: the rules for it are ignored");
 }
 
-/* Tells each part which others it works with. Nothing of them is initialised yet. */
+/* Sets the pointers between the parts, which are not initialised yet. */
 static void wire(struct sl_core *core)
 {
     core->streams.order = core->reuse.order = core->budget.order = core->demand.order = core->sampling.order =
@@ -129,7 +129,7 @@ static void wire(struct sl_core *core)
     core->demand.successors = &core->successors;
 }
 
-/* The same for planning and its forecast. */
+/* The same for planning and forecast. */
 static void wire_planning(struct sl_core *core)
 {
     struct sl_planning *planning = &core->planning;
@@ -171,7 +171,7 @@ static struct sl_learned_parts learned_parts(struct sl_core *core)
     };
 }
 
-/* Without a planner the launch that needs a plan makes it. */
+/* Without a planner, the launch that needs a plan makes it. */
 static void start_planner(struct sl_core *core)
 {
     struct sl_planner **planner = &core->planning.planner;
@@ -236,7 +236,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     return status;
 }
 
-/* One teardown for every stage of the build. The device's memory goes back only while the device is there. */
+/* One teardown for every stage of the build. Frees device memory unless `device_gone`. */
 void sl_core_tear_down(struct sl_core *core, bool device_gone)
 {
     sl_planner_stop(core->planning.planner);
@@ -280,7 +280,7 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     if (!device_gone) backend->close(backend->self);
 }
 
-/* With the counters at the beginning of a page and in pages of their own: see live.h. */
+/* Places the counters at the beginning of a page of their own: see live.h. */
 #define LEAD_BYTES                                                                                           \
     ((offsetof(struct sl_core, stats) + SL_PAGE_BYTES - 1) / SL_PAGE_BYTES * (size_t)SL_PAGE_BYTES)
 _Static_assert(sizeof(struct sl_stats) <= SL_PAGE_BYTES && _Alignof(struct sl_core) <= 64,

@@ -1,8 +1,7 @@
 /* A device's core, private to src/.
  *
- * `order` serialises what gives the program its order: allocations, frees and the beginnings and ends of
- * launches. Nothing is enqueued while it is held, and the daemon never takes it. docs/concurrency.md has all
- * locks.
+ * The lock `order` serialises the program's order: allocations, frees, and the beginnings and ends of
+ * launches. Nothing is enqueued under it, and the daemon never takes it. docs/concurrency.md lists all locks.
  */
 #ifndef SLUICE_CORE_H
 #define SLUICE_CORE_H
@@ -35,7 +34,7 @@ struct sl_learned;
 
 struct sl_core {
     struct sl_lock order;
-    uint32_t number; /* cores.h */
+    uint32_t number; /* see cores.h */
     struct sl_backend backend;
     const struct sl_options *options;
     const struct sl_policy_traits *policy;
@@ -49,9 +48,9 @@ struct sl_core {
     struct sl_scanner scanner;
     struct sl_history history;
     struct sl_migrator migrator;
-    _Atomic bool captured_collective; /* into a graph, at any time */
+    _Atomic bool captured_collective; /* a collective was captured into a graph at some time */
     struct sl_schedule schedule;
-    struct sl_daemon *daemon; /* NULL: inline */
+    struct sl_daemon *daemon; /* NULL: inline mode */
     struct sl_planning planning;
     struct sl_successors successors;
     struct sl_budget budget;
@@ -61,14 +60,14 @@ struct sl_core {
     struct sl_reuse reuse;
     struct sl_demand demand;
     struct sl_stalls stalls;
-    struct sl_live *live;               /* NULL: no figures are kept for a sudden end */
-    _Alignas(64) struct sl_stats stats; /* at the beginning of a page and last, as it may be a file's */
+    struct sl_live *live;               /* NULL: no live file */
+    _Alignas(64) struct sl_stats stats; /* last, and at a page boundary, for the live file */
 };
 
-/* sync.c: a launch that may wait for other ranks was given to the stream. Enqueues. */
+/* sync.c: a launch that may wait for other ranks was enqueued. Enqueues. */
 void sl_core_met_peers(struct sl_core *core, const struct sl_launch *launch);
-/* launch_path.c: memory was freed. If that is what the plan waited for, what the next launches need is issued
- * now. Enqueues; the order lock must not be held. */
+/* launch_path.c: memory was freed. If the plan waited for that, issues the steps that the next launches need.
+ * Enqueues; the order lock must not be held. */
 void sl_core_issue_after_free(struct sl_core *core);
 
 #endif

@@ -3,13 +3,13 @@
 #include "base/forked.h"
 #include "core/core.h"
 
-static struct sl_core *started[SL_MOST_CORES]; /* threads may still look at one that has stopped */
+static struct sl_core *started[SL_MOST_CORES]; /* never freed: threads may still use one that stopped */
 static _Atomic uint32_t count;
 
 static struct running {
-    struct sl_core *_Atomic only; /* where there never was another one; NULL in a child, as all of this is */
+    struct sl_core *_Atomic only; /* the only core ever started, or NULL; in a child all of this is NULL */
     struct sl_core *_Atomic at[SL_MOST_CORES];
-    struct sl_core *_Atomic at_rest[SL_MOST_CORES]; /* stopped, with its memory still there */
+    struct sl_core *_Atomic at_rest[SL_MOST_CORES]; /* stopped, but its memory exists */
 } SL_OWN_PAGES running;
 
 __thread uint32_t sl_thread_core __attribute__((tls_model("initial-exec")));
@@ -68,7 +68,7 @@ struct sl_core *sl_core_started(uint32_t number)
     return started[number];
 }
 
-/* From the second one on each thread says which one it means: one that never did means the first. */
+/* With several cores, a call belongs to the core that its thread turned to, at first number 0. */
 void sl_cores_add(struct sl_core *core)
 {
     uint32_t number = core->number = sl_cores_started();

@@ -59,7 +59,7 @@ void sl_decision_plan_discarded(enum sl_cancel_reason why, sl_tick first, uint64
            sl_decision_reason_text(SL_DECISION_DISCARD, why));
 }
 
-/* The first access in which two launches of one kernel and shape differ; the count if in none. */
+/* The first access in which two launches of one kernel and shape differ; the access count if none does. */
 static uint32_t first_other_access(const struct sl_symbols *symbols, const struct sl_symbol_record *a,
                                    const struct sl_symbol_record *b)
 {
@@ -97,7 +97,7 @@ static const char *name_of(const struct sl_scanner *scanner, const struct sl_sym
     return room;
 }
 
-/* What the record has of it: slots of accesses and allocations, else kernels. */
+/* The number to record: the slot of an access or allocation, else the kernel. */
 static uint64_t number_of(const struct sl_symbols *symbols, const struct sl_symbol_record *record,
                           enum sl_difference what, uint32_t access)
 {
@@ -106,7 +106,7 @@ static uint64_t number_of(const struct sl_symbols *symbols, const struct sl_symb
     return record->kind == SL_SYMBOL_LAUNCH ? record->kernel : record->slot;
 }
 
-/* What differs in an access, with a leading ": "; or nothing. */
+/* Describes the difference in an access, with a leading ": "; or writes "". */
 static void describe_access(const struct sl_symbols *symbols, const struct sl_symbol_record *expected,
                             const struct sl_symbol_record *came, uint32_t access, char *out, size_t room)
 {

@@ -1,5 +1,5 @@
-/* What the core decided and why, for the trace and, with SLUICE_VERBOSE=2, for the log. Any thread, but for
- * sl_decision_misprediction. */
+/* Decisions of the core and their reasons, for the trace and, with SLUICE_VERBOSE=2, for the log. Any thread
+ * may call, except sl_decision_misprediction. */
 #ifndef SLUICE_DECIDE_H
 #define SLUICE_DECIDE_H
 
@@ -7,29 +7,29 @@
 #include "move/schedule.h"
 #include "trace/decision.h"
 
-/* Whether decisions go anywhere. */
+/* Whether a trace or log takes decisions. */
 bool sl_decisions_wanted(void);
 
-/* A plan is begun while launch `tick` is. */
+/* A plan is begun during launch `tick`. */
 void sl_decision_plan_begun(enum sl_begin_reason why, sl_tick tick);
 
 /* The schedule has a new plan. */
 void sl_decision_plan_switch(const struct sl_schedule *schedule);
 
-/* The program goes on as the plan has it, so many launches later than that; negative: earlier. Said with
+/* The plan goes on, shifted by `delay` launches; negative: the program is ahead of it. Logged with
  * SLUICE_VERBOSE=2 only. */
 void sl_decision_plan_goes_on(sl_tick tick, int64_t delay);
 
-/* A plan is discarded: one whose first launch is `first` and of whose launches `left` were still to come.
- * `carried_out`: it was, until now. */
+/* A plan is discarded. Its first launch is `first`, and `left` of its launches had not begun. `carried_out`:
+ * it was being carried out. */
 void sl_decision_plan_discarded(enum sl_cancel_reason why, sl_tick first, uint64_t left, bool carried_out);
 
-/* `came` came, the newest launch being `tick`, where `expected`, which is not SL_NONE, was expected. Caller
- * holds the order lock. */
+/* Symbol `came` was fed instead of `expected`, which is not SL_NONE. `tick`: the newest launch. Caller holds
+ * the order lock. */
 void sl_decision_misprediction(const struct sl_scanner *scanner, sl_tick tick, sl_symbol expected,
                                sl_symbol came);
 
-/* Of `resident` chunks on the device `candidates` may leave for launch `tick`, `first` first, which launch
+/* `candidates` of `resident` chunks may be evicted for launch `tick`: chunk `first` first, which launch
  * `last_use` used last. */
 void sl_decision_victims(uint64_t resident, uint64_t candidates, sl_tick tick, sl_chunk first,
                          sl_tick last_use);

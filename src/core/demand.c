@@ -8,14 +8,14 @@
 #include "move/streams.h"
 #include "predict/successors.h"
 
-/* Parts of the budget that are kept free where nothing is planned, once something was lacking: at least, and
- * at most, where launches lack much. Less while successors are prefetched: part of what is lacking is known.
- */
+/* Without a plan, a part of the budget is kept free once launches lacked chunks: at least 1/SPARE_PART (less
+ * while successors are prefetched, because part of the misses is then known), enough for
+ * LAUNCHES_TO_SPARE_FOR launches, and at most 1/MOST_SPARE_PART. */
 enum { SPARE_PART = 32, SPARE_PART_WHILE_PREFETCHING = 64, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
-/* Idle time of the link is not saved for longer than it takes to carry so many chunks. */
+/* Idle time of the link is accumulated up to the time for so many chunks. */
 enum { MOST_IDLE_CHUNKS = 4 };
 
-/* What of a chunk's first `bytes` bytes is not on the device. */
+/* The part of a chunk's first `bytes` bytes that is not on the device. */
 static uint64_t lacking_of(const struct sl_chunk_record *chunk, uint64_t bytes)
 {
     uint64_t held = sl_chunk_is_resident(chunk) ? atomic_load(&chunk->frame_bytes) : 0;
@@ -44,8 +44,8 @@ uint64_t sl_demand_own_bytes(const struct sl_demand *demand, const sl_chunk *chu
     return own;
 }
 
-/* The order in which chunks leave, the lowest first: dead ones, which nobody misses; then what the plan uses
- * last. Where there is none, as the policy has it, and last what has a deadline, the latest first. */
+/* The order of eviction, lowest first. With a plan: dead chunks, then the furthest next use. Without: dead
+ * chunks, then the policy's order, then chunks with a deadline, the latest first. */
 static uint64_t turn_of(const struct sl_demand *demand, sl_chunk c, sl_tick tick)
 {
     const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, c);
@@ -66,8 +66,8 @@ static uint64_t turn_of(const struct sl_demand *demand, sl_chunk c, sl_tick tick
     }
 }
 
-/* Looks through all chunks for the first to leave of those that launch `tick` does not use: an insertion sort
- * that keeps the first SL_VICTIMS. Done once for that many victims, so that the launch path keeps no list. */
+/* Searches all chunks for the first SL_VICTIMS to evict among those that launch `tick` does not use, by
+ * insertion sort. One search serves that many evictions, so the launch path keeps no list. */
 static void look_for_victims(struct sl_demand *demand, sl_tick tick)
 {
     uint64_t resident = 0, candidates = 0;
@@ -113,15 +113,14 @@ static sl_chunk find_victim(struct sl_demand *demand, sl_tick tick)
     return next_victim(demand, tick);
 }
 
-/* What is fetched for a launch, and what has to leave for it. */
+/* A fetch for a launch, and the evictions for it. */
 struct fetching {
     struct sl_demand *demand;
     sl_tick tick;           /* the launch, whose own chunks stay */
-    struct sl_fence *fence; /* behind all work so far; NULL: nothing has to leave, or waits for nobody */
+    struct sl_fence *fence; /* behind all work so far; NULL: no eviction, or none that waits */
 };
 
-/* A fence behind what was submitted until now, if more than there is room for will come; or NULL. Enqueues.
- */
+/* A fence behind all work so far if `bytes` bytes need evictions; else NULL. Enqueues. */
 static struct sl_fence *fence_for(struct sl_demand *demand, uint64_t bytes)
 {
     struct sl_fence_stream streams[SL_STREAMS];
@@ -141,8 +140,8 @@ static void end(const struct fetching *fetching)
     if (fetching->fence) sl_fences_give(&fetching->demand->schedule->fences, fetching->fence);
 }
 
-/* Evicts until `bytes` more fit, but nothing with a deadline up to `until`. False when only that is left, or
- * the launch's own chunks. */
+/* Evicts chunks until `bytes` more fit, except chunks with a deadline up to `until`. False: only such chunks
+ * and the launch's own are left. */
 static bool make_room(const struct fetching *fetching, uint64_t bytes, sl_tick until)
 {
     struct sl_demand *demand = fetching->demand;
@@ -153,7 +152,7 @@ static bool make_room(const struct fetching *fetching, uint64_t bytes, sl_tick u
         if (victim == SL_NONE) return false;
         const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, victim);
         if (chunk->deadline > fetching->tick && chunk->deadline <= until) {
-            demand->victims.next--; /* it stays the first */
+            demand->victims.next--; /* it stays the first victim */
             return false;
         }
         if (!sl_migrator_evict(demand->migrator, victim, fetching->fence, SL_CAUSE_DEMAND)) return false;
@@ -161,9 +160,9 @@ static bool make_room(const struct fetching *fetching, uint64_t bytes, sl_tick u
     return true;
 }
 
-/* Bytes to keep free behind a launch for which `fetched_bytes` came. What has to leave is copied out while
- * this launch runs, instead of while the next one waits: nobody knows what that will lack, but it is about as
- * much as this one did. Not where all that lives has room. */
+/* The bytes to keep free after a launch that fetched `fetched_bytes`. Room is then made while this launch
+ * runs, instead of while the next one waits; the next one lacks about as much as this one. 0 if all chunks
+ * fit the budget. */
 static uint64_t spare_room(const struct sl_demand *demand, uint64_t fetched_bytes, bool prefetches)
 {
     uint64_t budget = sl_budget_bytes(demand->budget), most = budget / MOST_SPARE_PART;
@@ -196,7 +195,8 @@ uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *l
     for (uint32_t i = 0; i < launch->count; i++) {
         sl_chunk c = launch->chunks[i];
         struct sl_chunk_record *chunk = sl_arena_record(demand->arena, c);
-        /* Asked for once: another thread may allocate in the chunk meanwhile, for which there is no room. */
+        /* Read once: another thread may allocate in the chunk meanwhile, and room was made for these bytes
+         * only. */
         uint64_t wanted = atomic_load(&chunk->bytes), bytes = lacking_of(chunk, wanted);
         if (!bytes) continue;
         if (atomic_load(&chunk->content) != SL_CONTENT_DEAD) missing++;
@@ -228,7 +228,7 @@ void sl_demand_give_way(struct sl_demand *demand)
     end(&fetching);
 }
 
-/* The link was idle for as long as the launch takes. */
+/* Counts the link as idle for the launch's duration. */
 static void count_idle(struct sl_demand *demand)
 {
     struct sl_successors *successors = demand->successors;
@@ -238,7 +238,7 @@ static void count_idle(struct sl_demand *demand)
     if (successors->idle_bytes > most) successors->idle_bytes = most;
 }
 
-/* Fetches the next successor. False: there is none, or no time or no room for it. */
+/* Prefetches the next successor. False: there is none, or no idle time or room for it. */
 static bool prefetch_next_successor(struct sl_demand *demand)
 {
     struct sl_migrator *migrator = demand->migrator;

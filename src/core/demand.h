@@ -1,6 +1,7 @@
-/* Fetching on demand: what a launch needs and nobody fetched. Victims are dead chunks, then the least
- * recently used or those that came first, as the policy has it, and last what is to be prefetched. Used while
- * nothing is predicted, after mispredictions, and by the policies that plan nothing. */
+/* Fetching on demand: the chunks that a launch needs and that were not prefetched. Without an active plan,
+ * the victims are dead chunks, then the least recently used or first fetched ones, by policy, and last the
+ * chunks to be prefetched; with one, dead chunks, then those with the furthest planned use. Used while
+ * nothing is predicted, after mispredictions, and by the policies that do not plan. */
 #ifndef SLUICE_DEMAND_H
 #define SLUICE_DEMAND_H
 
@@ -11,7 +12,7 @@ struct sl_ticks;
 
 #define SL_VICTIMS 64
 
-/* The first to leave when last looked, in their order: see demand.c. */
+/* The first chunks to evict at the last search, in order: see demand.c. */
 struct sl_victim_list {
     struct sl_victim {
         sl_chunk chunk;
@@ -33,43 +34,43 @@ struct sl_demand {
     struct sl_victim_list victims;
 };
 
-/* A launch, as far as it lacks something. */
+/* A launch that lacks chunks. */
 struct sl_demand_for {
     sl_tick tick;
     const sl_chunk *chunks; /* each once */
     uint32_t count;
-    bool prefetches; /* successors, though nothing is planned */
+    bool prefetches; /* successors are prefetched, because no plan is active */
 };
 
-/* Bytes of the chunks that take frames: what is pinned takes none. */
+/* Bytes of the chunks that need frames; pinned chunks need none. */
 uint64_t sl_demand_own_bytes(const struct sl_demand *demand, const sl_chunk *chunks, uint32_t count);
 
-/* Brings those of the launch's chunks that are not resident, evicting what it does not use. A launch whose
- * own chunks exceed the budget gets what fits beside what is there, and uses the rest remotely. *fetched:
- * whether something came. Returns the number of chunks that were missing. Enqueues: the order lock must not
- * be held. */
+/* Fetches the launch's chunks that are not resident, and evicts chunks that the launch does not use. If its
+ * own chunks exceed the budget, it fetches the ones that fit without an eviction, and the launch uses the
+ * others remotely. *fetched: whether anything was fetched. Returns the number of missing chunks with content.
+ * Enqueues: the order lock must not be held. */
 uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *launch, bool *fetched);
 
-/* Evicts until what is on the device fits the budget, whatever the next launch uses. Enqueues: the order lock
- * must not be held. */
+/* Evicts chunks until the resident ones fit the budget, even chunks that the next launch uses. Enqueues: the
+ * order lock must not be held. */
 void sl_demand_give_way(struct sl_demand *demand);
 
-/* Whether memory is short, and the policy plans: then it matters how long launches take. */
+/* Whether memory is short and the policy plans, so that durations of launches matter. */
 bool sl_demand_is_short(const struct sl_demand *demand);
 
-/* Whether launches are to be noted by successors.h: memory is short, and nothing is planned, or the program
- * has gone other ways (`astray`). */
+/* Whether launches are noted for successor prefetch (successors.h): memory is short, and no plan is active or
+ * the program deviates from it (`astray`). */
 bool sl_demand_learns_successors(const struct sl_demand *demand, bool astray);
 
-/* Prefetches successors (successors.h), as much as the link has had the time for while launches had nothing
- * to wait for. The same. */
+/* Prefetches successors, as many as the link could carry while it was idle. Enqueues: the order lock must not
+ * be held. */
 void sl_demand_prefetch_successors(struct sl_demand *demand);
 
-/* Whether one of the chunks is not resident, or only in part. */
+/* Whether one of the chunks is not resident, at least in part. */
 bool sl_demand_lacking(const struct sl_demand *demand, const sl_chunk *chunks, uint32_t count);
 
-/* Where the driver moves memory: it fetches the chunks itself, as the launch uses them. Caller holds the
- * order lock. */
+/* The driver moves memory: it fetches the chunks itself when the launch uses them. Caller holds the order
+ * lock. */
 void sl_demand_leave_to_driver(struct sl_demand *demand, const sl_chunk *chunks, uint32_t count);
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/run_metadata.h"
 #include "launch/extents.h"
 
-#define SYMBOLS_BETWEEN_SUMMARIES 64 /* for the summary of a program that is killed */
+#define SYMBOLS_BETWEEN_SUMMARIES 64 /* keeps the live file's summary recent */
 
 static void end_iteration(struct sl_core *core)
 {
@@ -34,7 +34,7 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
         hit = sl_planning_knows(&core->planning, sl_interleaver_history(history->interleaver, stream));
     bool ended = sl_history_count(history, hit);
     if (!hit) {
-        if (expected != SL_NONE && core->budget.pressure) /* else nothing depends on it */
+        if (expected != SL_NONE && core->budget.pressure) /* else no plan depends on it */
             sl_decision_misprediction(&core->scanner, core->ticks.now, expected, symbol);
         sl_planning_mispredicted(&core->planning,
                                  expected != SL_NONE && !history->interleaved &&
@@ -75,7 +75,7 @@ void sl_core_under_pressure(struct sl_core *core)
     if (core->policy->plans) sl_sampler_open(&core->sampling, (uint32_t)core->options->trace_sample);
 }
 
-/* What is planned is for more than is left. */
+/* Cancels the plan, which was made for a larger budget, if the chunks do not fit. */
 static void plan_for_less(struct sl_core *core)
 {
     sl_lock(&core->order);

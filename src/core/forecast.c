@@ -11,18 +11,19 @@
 #include "move/migrator.h"
 #include "predict/durations.h"
 
-#define PERIODS 3 /* that are planned at once: the end of a plan does not know what comes next */
+#define PERIODS 3 /* in a window; only the first is served, as a plan does not know what follows it */
 #define LEAST_WINDOW 512
 #define LARGEST_WINDOW ((size_t)1 << 18)
-/* What is carried out ends, if it is longer than a period, when it has so many: launches of whole graphs use
- * much. */
+/* The served part, if longer than a period, ends after so many accesses: launches of whole graphs have
+ * many. */
 #define MOST_ACCESSES ((size_t)1 << 16)
 
-/* An order of stream histories is only about right: a plan that fits it closely fits another one less. */
+/* An interleaved order is only approximate, so a plan tuned closely to it fits the real order less well. */
 #define MOST_ATTEMPTS_INTERLEAVED 8
 
-/* Where the order between streams is not certain, a launch has with it what its stream's next ones need: of
- * as many as long as it is less than a part of the budget; of one, unless that is half of it. */
+/* If the order between streams is uncertain, a launch also needs the chunks of its stream's next launches: of
+ * the next one, unless both need more than 1/NEAR_MOST_PART of the budget, and of the one after, if those so
+ * far are below 1/NEAR_PART. */
 enum { NEAR_LAUNCHES = 2, NEAR_PART = 12, NEAR_MOST_PART = 2 };
 
 static bool reserve(void *array, size_t *capacity, size_t wanted, size_t size)
@@ -81,7 +82,7 @@ static bool reserve_chunks(struct sl_forecast *forecast, size_t count)
     return true;
 }
 
-/* Places are known by slot; new ones belong to no forecast. */
+/* By slot; new entries belong to no forecast. */
 static bool reserve_places(struct sl_forecast *forecast)
 {
     size_t before = forecast->place_capacity, placed = before, at_end = before,
@@ -118,7 +119,7 @@ static size_t predict(struct sl_forecast *forecast, size_t count)
     return sl_predictor_next(forecast->from.history->predictor, forecast->symbols, forecast->notes, count);
 }
 
-/* The symbols from `skip` predicted ones on. */
+/* Predicts the symbols after the first `skip` ones. */
 static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
 {
     size_t period = sl_history_period(forecast->from.history, true),
@@ -195,13 +196,13 @@ enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
     return SL_OK;
 }
 
-/* The chunk as it is now. What was predicted to happen before is not to be counted again. */
+/* Reads the chunk's current state. It already contains the effect of the symbols fed so far. */
 static void look_at(struct sl_forecast *forecast, size_t c)
 {
     struct sl_chunk_record *chunk = sl_arena_record(forecast->from.arena, (sl_chunk)c);
     uint64_t held = atomic_load(&chunk->frame_bytes), bytes = atomic_load(&chunk->bytes);
     forecast->stocked_at[c] = (uint32_t)(forecast->from.history->fed - forecast->position);
-    if (chunk->pinned) { /* nothing about it is to be planned */
+    if (chunk->pinned) { /* pinned chunks are not planned */
         forecast->stock.content[c] = SL_CONTENT_DEAD;
         forecast->stock.bytes[c] = 0;
         forecast->stock.live[c] = 0;
@@ -212,7 +213,7 @@ static void look_at(struct sl_forecast *forecast, size_t c)
     forecast->stock.live[c] = chunk->group != SL_NONE ? chunk->bitmap->count : bytes != 0;
 }
 
-/* The chunks of slabs that were never in use, from `c` on, and all as one. Returns the first behind them. */
+/* Marks chunks of unused slabs from `c` on, and returns the first chunk behind them. */
 static size_t look_at_unused(struct sl_forecast *forecast, size_t c)
 {
     size_t end = sl_arena_skip_unused(forecast->from.arena, c, forecast->chunks);
@@ -225,21 +226,21 @@ static size_t look_at_unused(struct sl_forecast *forecast, size_t c)
     return end;
 }
 
-/* Whether the chunk, when it was looked at, was as the symbol that is looked at leaves it, or later ones. */
+/* Whether the chunk's state was read after the current symbol had been fed, and so contains its effect. */
 static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
 {
     return forecast->at < forecast->stocked_at[c];
 }
 
-/* Where the slot will lie by then. It is known by its place now; one that is predicted to be allocated before
- * may lie elsewhere. */
+/* Where the slot will lie at this point: the predicted place of its next allocation, if one is predicted
+ * before; else its current place. */
 static uint64_t place_of(const struct sl_forecast *forecast, const struct sl_slot *slot)
 {
     const struct sl_forecast_place *place = &forecast->placed[slot - forecast->from.placement->slots];
     return place->forecast == forecast->number ? place->address : slot->address;
 }
 
-/* The chunks of a part of the slot there. */
+/* The chunks of a part of the slot at that place. */
 static struct sl_chunk_range chunks_of(const struct sl_forecast *forecast, const struct sl_slot *slot,
                                        uint64_t offset, uint64_t bytes)
 {
@@ -288,7 +289,7 @@ static size_t predict_free(struct sl_forecast *forecast, const struct sl_slot *s
     return range.count;
 }
 
-/* The last launch uses `bytes` of a chunk. */
+/* The last launch uses `bytes` bytes of the chunk. */
 static void add_use(struct sl_forecast *forecast, sl_chunk c, uint64_t bytes)
 {
     struct sl_forecast_seen *seen = &forecast->seen[c];
@@ -303,7 +304,7 @@ static void add_use(struct sl_forecast *forecast, sl_chunk c, uint64_t bytes)
     access->bytes += bytes;
 }
 
-/* Adds what a launch with this symbol touches to the last one. */
+/* Adds the accesses of a launch with this symbol to the last launch. */
 static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum sl_status *status)
 {
     const struct sl_symbol_record *record = &forecast->from.symbols->records[symbol];
@@ -329,9 +330,7 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum 
     return units;
 }
 
-/* Adds what the next launches of the stream history need to the last one, so that it is there before they can
- * come.
- */
+/* Adds the chunks of the stream history's next launches to the last launch, because those may come early. */
 static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_status *status)
 {
     struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
@@ -370,7 +369,7 @@ static size_t predict_launch(struct sl_forecast *forecast, sl_symbol symbol, enu
     return units;
 }
 
-/* What is carried out ends here, and the next forecast begins. */
+/* The served part ends here, and the next forecast begins here. */
 static void reach_end(struct sl_forecast *forecast)
 {
     forecast->end = forecast->at;

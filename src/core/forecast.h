@@ -1,6 +1,6 @@
-/* From prediction to plan: what the predictor says will follow, as launches over chunks. Made step by step,
- * so that no launch is held up by all of it; what the program does meanwhile, as predicted, changes nothing.
- * Caller holds the order lock. */
+/* The forecast: predicted symbols as launches over chunks, a plan's input. It is made in small steps, so no
+ * launch is delayed much. Meanwhile the program may go on, as predicted, without changing the result. Caller
+ * holds the order lock. */
 #ifndef SLUICE_FORECAST_H
 #define SLUICE_FORECAST_H
 
@@ -17,7 +17,7 @@ struct sl_policy_traits;
 struct sl_symbols;
 struct sl_ticks;
 
-/* What it is made from. */
+/* Inputs of a forecast. */
 struct sl_forecast_sources {
     const struct sl_policy_traits *policy;
     const struct sl_ticks *ticks;
@@ -28,71 +28,72 @@ struct sl_forecast_sources {
     const struct sl_symbols *symbols;
     struct sl_durations *durations;
     const struct sl_migrator *migrator;
-    unsigned attempts; /* of the plan */
+    unsigned attempts; /* of the plan's search */
 };
 
-/* The chunks at one moment. */
+/* The state of the chunks at one time. */
 struct sl_stock {
     uint64_t *bytes;
     enum sl_chunk_content *content;
-    uint32_t *live; /* allocations in each */
+    uint32_t *live; /* number of allocations in the chunk */
 };
 
-/* Its space is kept from one to the next. */
+/* The memory is reused for the next forecast. */
 struct sl_forecast {
     struct sl_forecast_sources from;
     struct sl_relayout relayout;
     sl_tick first_tick;
     uint64_t position;     /* symbols that the program had fed before the first one */
-    uint64_t strays;       /* the history's when it began */
-    sl_symbol *symbols;    /* of those that were looked at, the launches among them */
-    uint64_t *notes;       /* of the symbols: where an allocation lay, or 0 */
-    uint8_t *histories;    /* of the symbols; of those that were looked at, of the launches among them */
-    bool interleaved;      /* the order of the symbols is certain in each stream history only */
-    size_t count, end, at; /* symbols; the first of those that are not carried out; the next to look at */
-    bool believed_on;      /* what follows the end is believed in, too: chunks may come for it */
+    uint64_t strays;       /* history->strays at the begin */
+    sl_symbol *symbols;    /* predicted symbols; those of launches are moved to the front */
+    uint64_t *notes;       /* by symbol: where an allocation will lie; or 0 */
+    uint8_t *histories;    /* by symbol: its stream history; those of launches are moved to the front */
+    bool interleaved;      /* only the order within each stream history is certain */
+    size_t count, end, at; /* number of symbols; end of the served ones; the next to process */
+    bool believed_on; /* the prediction is trusted beyond the end, so chunks are fetched for later launches,
+                         too */
     size_t period;
-    size_t chunks, stocked; /* whose content was looked at */
+    size_t chunks, stocked; /* number of chunks; of those, whose state was read */
     struct sl_plan_launch *launches;
     struct sl_plan_access *accesses;
     sl_chunk *deaths;
     size_t launch_count, access_count, death_count, served_launches;
-    struct sl_stock stock, at_end; /* at_end.content is for whoever knows the plan to fill in */
-    uint32_t *stocked_at;          /* symbols of it that had been fed when the chunk was looked at */
+    struct sl_stock stock, at_end; /* the planner fills in at_end.content */
+    uint32_t *stocked_at; /* by chunk: symbols of the forecast that had been fed when its state was read */
     struct sl_forecast_seen {
-        uint64_t mark;   /* the last launch that was found to use the chunk, */
-        uint32_t access; /* and by which access */
+        uint64_t mark;   /* the last launch that uses the chunk */
+        uint32_t access; /* its access to the chunk */
     } * seen;
     struct sl_forecast_place {
-        uint64_t forecast, address; /* the forecast that has it, by number; and where */
-    } * placed, *placed_at_end;     /* by slot: where an allocation that is predicted lies */
-    uint64_t number;                /* of the forecast */
-    uint64_t seen_before;           /* what marks of `seen` had reached when it began */
-    size_t units, last_units;       /* done for it, and for the one before */
+        uint64_t forecast, address; /* number of the forecast that set this; the place */
+    } * placed, *placed_at_end;     /* by slot: the predicted place of its allocation */
+    uint64_t number;                /* of this forecast */
+    uint64_t seen_before;           /* marks of `seen` up to this are from earlier forecasts */
+    size_t units, last_units;       /* work done for this forecast and for the previous one */
     size_t symbol_capacity, note_capacity, place_capacity, history_capacity, launch_capacity, access_capacity,
         death_capacity, chunk_capacity;
 };
 
-/* The number of symbols for which a plan that begins now is carried out, if as many are predicted. */
+/* The number of symbols that a plan begun now would serve, if enough are predicted. */
 size_t sl_forecast_served_symbols(const struct sl_forecast *forecast);
 
-/* Begins with the launch after the last one that has begun and the chunks as they are. SL_ERR_UNSUPPORTED
- * when nothing is predicted. */
+/* Begins with the next launch and the chunks as they are. SL_ERR_UNSUPPORTED: nothing is predicted. */
 enum sl_status sl_forecast_begin(struct sl_forecast *forecast);
 
-/* Begins where what is carried out of the last one ends, whose at_end is complete. SL_ERR_UNSUPPORTED when
- * nothing is predicted, the program went past that, or its streams interleave by chance. */
+/* Begins where the served part of the previous forecast ends, whose at_end must be complete.
+ * SL_ERR_UNSUPPORTED: nothing is predicted, the program has passed that point or placed an allocation
+ * differently, the number of chunks changed, or streams interleave by chance. */
 enum sl_status sl_forecast_continue(struct sl_forecast *forecast);
 
-/* Goes on by about `units` chunks or accesses. True: done. */
+/* Processes about `units` further chunks or accesses. True: done. */
 bool sl_forecast_step(struct sl_forecast *forecast, size_t units, enum sl_status *status);
 
-/* What a plan needs; points into the finished forecast. Launches from served_launches on are there to look
+/* The plan's input; points into the finished forecast. Launches from served_launches on only serve to look
  * ahead. */
 struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast);
 
-/* How long the launches would take by a plan that is made now, if allocations came to lie as `count` notes
- * have it: those of a forecast that has begun at the same time. UINT64_MAX: not known. */
+/* The predicted time of the launches, by a plan made now, if allocations lie where the `count` notes say. The
+ * notes must be for a forecast that began at the same point. UINT64_MAX: unknown. */
 uint64_t sl_forecast_time_ns(struct sl_forecast *trial, const uint64_t *notes, size_t count);
 
 void sl_forecast_close(struct sl_forecast *forecast);

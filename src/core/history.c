@@ -2,8 +2,7 @@
 
 #include "base/ablation.h"
 
-/* So many mispredictions, of which those from before FORGOTTEN symbols count half, are a reason to look at
- * each stream by itself. */
+/* So many recent mispredictions start an interleaver. Their count is halved for every FORGOTTEN symbols. */
 enum { TROUBLES = 16, FORGOTTEN = 64 };
 
 size_t sl_history_period(const struct sl_history *history, bool horizon)
@@ -28,7 +27,7 @@ size_t sl_history_believed(struct sl_history *history)
     return sl_confidence_left(&history->confidence, streak, sl_history_period(history, false));
 }
 
-/* Where several streams are in use and their symbols in one string are mispredicted again and again. */
+/* Several streams are in use, and their common string was mispredicted again. */
 static void note_trouble(struct sl_history *history)
 {
     uint64_t halves = (history->fed - history->trouble_at) / FORGOTTEN;
@@ -46,14 +45,15 @@ static void drop_interleaver(struct sl_history *history)
     history->interleaved = false;
 }
 
-/* Whether the symbol was predicted, by what lately predicted more. `whole`: whether by the string of all. */
+/* Whether the symbol was predicted, by whichever of interleaver and predictor predicts more lately. `whole`:
+ * the predictor predicted it. */
 static bool feed_stream(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool whole)
 {
     bool hit = sl_interleaver_feed(history->interleaver, stream, symbol, whole),
          holds = sl_interleaver_holds(history->interleaver);
     if (history->interleaved != holds) {
         history->interleaved = holds;
-        return false; /* what is planned is something else */
+        return false; /* the plan was made from the other prediction */
     }
     if (!holds) {
         if (sl_interleaver_is_idle(history->interleaver)) drop_interleaver(history);
@@ -77,19 +77,20 @@ void sl_history_break(struct sl_history *history)
     history->streak = 0;
 }
 
-/* An iteration is one period of the predicted string; before anything is predicted, all is the first one. */
+/* An iteration is one period of the predicted string. Before anything is predicted, everything is the first
+ * iteration. */
 bool sl_history_ends(struct sl_history *history)
 {
     uint64_t period = sl_history_period(history, false);
     if (!period) return false;
-    /* Before it is seen that something repeats, it has; a profile says where it begins. */
+    /* A repetition is noticed SL_STEADY_STREAK symbols late, so the first iteration's end is that much
+     * earlier. With a profile the streak is longer by the time the period is known, and the end is exact. */
     bool late = !history->iteration_end && history->streak == SL_STEADY_STREAK;
     history->iteration_end = history->fed + period - (late ? SL_STEADY_STREAK : 0);
     return true;
 }
 
-/* What was learned of the program's order is dropped when its tables are full of what does not come again,
- * and learned anew from here on. */
+/* The tables are full of symbols that do not repeat: forgets the program's order and learns it anew. */
 void sl_history_forget(struct sl_history *history)
 {
     sl_predictor_clear(history->predictor);

@@ -1,5 +1,5 @@
-/* Where the program is in what repeats: its launches, allocations and frees are fed to the predictor. Caller
- * holds the order lock. */
+/* The program's history: its launches, allocations and frees, fed to the predictor. Caller holds the order
+ * lock. */
 #ifndef SLUICE_HISTORY_H
 #define SLUICE_HISTORY_H
 
@@ -8,48 +8,47 @@
 #include "predict/predictor.h"
 
 #define SL_STEADY_STREAK                                                                                     \
-    SL_CONFIDENCE_LEAST /* symbols in a row that were predicted before a prediction is trusted */
+    SL_CONFIDENCE_LEAST /* consecutive predicted symbols before a prediction is trusted */
 
 struct sl_history {
     struct sl_predictor *predictor;
     uint32_t streak; /* symbols predicted in a row */
     struct sl_confidence confidence;
-    struct sl_interleaver *interleaver; /* NULL: streams are not looked at one by one */
-    bool interleaved;            /* what is expected is what the interleaver expects, and not the predictor */
-    uint64_t interleaver_gained; /* symbols that the interleaver predicted less those that the predictor would
-                                    have */
-    uint32_t troubles;           /* lately not predicted; */
-    uint64_t trouble_at;         /* the last time */
+    struct sl_interleaver *interleaver; /* NULL: streams are not predicted one by one */
+    bool interleaved;                   /* the interleaver's prediction counts, not the predictor's */
+    uint64_t interleaver_gained; /* symbols predicted by the interleaver, minus those that the predictor
+                                    predicted meanwhile */
+    uint32_t troubles;           /* recent mispredictions */
+    uint64_t trouble_at;         /* symbols fed by the last of them */
     uint64_t fed;                /* symbols so far */
-    uint64_t moves;              /* the placement's, at the last allocation */
-    uint64_t strays;             /* allocations that were placed elsewhere than was predicted */
+    uint64_t moves;              /* placement.moves at the last allocation */
+    uint64_t strays;             /* allocations placed in another chunk than predicted */
     uint64_t iteration_end;
-    uint32_t iterations;   /* that have ended */
-    size_t primed_symbols; /* of a profile, that were predicted at the start */
+    uint32_t iterations;   /* number of ended iterations */
+    size_t primed_symbols; /* taken from a profile at the start */
 };
 
-/* What is expected to be the stream's next symbol. */
+/* The predicted next symbol of the stream. */
 static inline sl_symbol sl_history_expected(const struct sl_history *history, uint32_t stream)
 {
     return history->interleaved ? sl_interleaver_expected(history->interleaver, stream)
                                 : sl_predictor_expected(history->predictor);
 }
-/* How many symbols are expected to come again, or, `horizon`, what to look ahead by; 0: nothing is. */
+/* The period in symbols, or with `horizon` how far to look ahead; 0: nothing is predicted. */
 size_t sl_history_period(const struct sl_history *history, bool horizon);
-/* What was predicted of all symbols. */
+/* Counts of symbols fed, predicted and mispredicted. */
 struct sl_predictor_counts sl_history_counts(const struct sl_history *history);
 
-/* For how many symbols what is predicted is believed; SIZE_MAX: no end is in sight. */
+/* The number of symbols for which the prediction is trusted; SIZE_MAX: without limit. */
 size_t sl_history_believed(struct sl_history *history);
 
-/* The rest of sl_history_feed, for a symbol that was not predicted or where streams are looked at one by one:
- * whether it counts as predicted. `whole`: whether by the string of all. */
+/* The rest of sl_history_feed, for a symbol that the predictor did not predict, or with an interleaver.
+ * `whole`: the predictor predicted it. Returns whether the symbol counts as predicted. */
 bool sl_history_feed_rest(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves,
                           bool whole);
 
-/* Appends a symbol. `stream`: the number of the one that it belongs to. `interleaves`: several streams are in
- * use, and it is worth while to look at each by itself. Whether the symbol was predicted, as the stream's
- * next one. */
+/* Appends a symbol. `stream`: the number of its stream. `interleaves`: several streams are in use, so
+ * predicting them one by one may help. Returns whether the symbol was predicted, as the stream's next one. */
 static inline bool sl_history_feed(struct sl_history *history, sl_symbol symbol, uint32_t stream,
                                    bool interleaves)
 {
@@ -58,12 +57,13 @@ static inline bool sl_history_feed(struct sl_history *history, sl_symbol symbol,
     return sl_history_feed_rest(history, symbol, stream, interleaves, hit);
 }
 
-/* A symbol that was not predicted, or not planned, was counted. */
+/* The symbol just counted was not predicted, or not as planned. */
 void sl_history_break(struct sl_history *history);
-/* Whether an iteration ended with the symbol that was just counted. pre: one has not ended since. */
+/* Whether an iteration ended with the symbol just counted. Precondition: the current iteration's end is
+ * due. */
 bool sl_history_ends(struct sl_history *history);
 
-/* Counts the symbol that was just fed. `hit`: it was predicted, and came as planned. Whether an iteration
+/* Counts the symbol that was just fed. `hit`: it was predicted and planned. Returns whether an iteration
  * ended with it. */
 static inline bool sl_history_count(struct sl_history *history, bool hit)
 {
@@ -77,7 +77,7 @@ static inline bool sl_history_count(struct sl_history *history, bool hit)
            sl_history_ends(history);
 }
 
-/* Forgets what the program did, where tables have reached their bounds. */
+/* Forgets the history, because a table is full. */
 void sl_history_forget(struct sl_history *history);
 
 #endif

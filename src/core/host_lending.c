@@ -2,10 +2,10 @@
 
 #include "core/core.h"
 
-/* Borrowed beyond what is needed, so that it is not asked for each time. */
+/* borrowed beyond the need, so that not every allocation borrows */
 #define AHEAD_BYTES (128 * SL_MIB)
 
-/* Whole blocks and chunks for it, wherever it is placed. */
+/* Enough for `bytes` in whole blocks and chunks, wherever they are placed. */
 static uint64_t least(const struct sl_core *core, uint64_t bytes)
 {
     uint64_t unit = core->arena.chunk_bytes;
@@ -25,7 +25,7 @@ static bool borrow(struct sl_core *core, uint64_t bytes)
     return true;
 }
 
-/* What other cores borrowed and do not use goes back. */
+/* Returns what other cores borrowed and do not use to the first core. False: nothing. */
 static bool collect(const struct sl_core *core)
 {
     struct sl_core *first = sl_core_started(0);

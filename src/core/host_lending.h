@@ -1,6 +1,6 @@
-/* Host memory among the cores of the process. The first core's share (host_share.h) is the process's, as the
- * other processes see it; the others borrow of it what they need, and lend it back when it runs short.
- * Thread-safe; but for sl_host_lending_link no order lock may be held. */
+/* Distributes host memory among the cores of the process. The first core's share (host_share.h) is the
+ * process's share, as other processes see it. The other cores borrow from it what they need, and return it
+ * when it runs short. Thread-safe; except for sl_host_lending_link, no order lock may be held. */
 #ifndef SLUICE_HOST_LENDING_H
 #define SLUICE_HOST_LENDING_H
 
@@ -9,15 +9,15 @@
 
 struct sl_core;
 
-/* There was no room for `bytes` bytes. True: there may be now, as other cores gave some up. False at once
- * where there is only one. */
+/* `bytes` bytes found no room. True: other cores gave memory up, so try again. False at once if there is only
+ * one core. */
 bool sl_host_lending_more(struct sl_core *core, uint64_t bytes);
 
-/* How many devices are at the end of the link of this core's, as far as is known, itself included: those of
- * other processes and of this one. */
+/* The number of known devices on the link of this core's device, itself included: other processes' and this
+ * one's. */
 uint32_t sl_host_lending_link(const struct sl_core *core);
 
-/* The core has stopped. `device_gone`: it has no memory any more. */
+/* The core has stopped. `device_gone`: its memory is gone, too. */
 void sl_host_lending_end(struct sl_core *core, bool device_gone);
 
 #endif

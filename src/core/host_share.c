@@ -12,12 +12,13 @@
 #include "node/shares.h"
 #include "node/topology.h"
 
-#define AHEAD_MOST (256 * SL_MIB) /* of what is claimed before it is needed: */
-#define AHEAD_PART 64             /* so much of all there is */
-#define ATTEMPTS 8                /* at a claim, while others claim as well */
-#define SETTLING 4                /* looks at a first promise, while others claim */
+#define AHEAD_MOST (256 * SL_MIB) /* the most that is claimed ahead of need; */
+#define AHEAD_PART 64             /* at most this part of the total */
+#define ATTEMPTS 8                /* of a claim, while others claim as well */
+#define SETTLING 4                /* checks of a first promise, while others claim */
 
-/* What is asked of the page. Not on the stack: the calling thread is the program's, and may have little. */
+/* The statements on the page. Not on the stack: the calling thread is the program's, whose stack may be
+ * small. */
 struct question {
     char path[SL_NODE_PATH];
     uint32_t count;
@@ -34,7 +35,7 @@ static struct question *question_new(const struct sl_options *options)
     return question;
 }
 
-/* What there is for all, beside `others`. UINT64_MAX: nothing is known. */
+/* The bytes for all processes of the pool, including `others`. UINT64_MAX: unknown. */
 static uint64_t total_of(const struct sl_options *options, const struct sl_node_entry *others, uint32_t count,
                          uint64_t *pool)
 {
@@ -46,7 +47,7 @@ static uint64_t total_of(const struct sl_options *options, const struct sl_node_
     return available == UINT64_MAX ? available : sl_shares_total(others, count, *pool, available);
 }
 
-/* Of that, what this process may have. */
+/* The part of `total_bytes` that this process may have. */
 static uint64_t part_of(const struct sl_node_entry *others, uint32_t count, uint64_t pool,
                         uint64_t total_bytes)
 {
@@ -85,7 +86,7 @@ static uint64_t promised_to_others(const struct sl_host_share *share, uint64_t j
     return promised;
 }
 
-/* Others may have claimed what was promised here before they saw that. */
+/* Lowers the promise if others claimed part of it before they saw it. */
 static void settle_promise(struct sl_host_share *share, uint64_t job, uint64_t size)
 {
     for (int i = 0; i < SETTLING; i++) {
@@ -98,7 +99,7 @@ static void settle_promise(struct sl_host_share *share, uint64_t job, uint64_t s
     }
 }
 
-/* pre: registration goes on. */
+/* Precondition: registration is still open (before sl_node_settle). */
 static void decide(struct sl_host_share *share, const struct sl_options *options,
                    const struct sl_node_entry *others, uint32_t count)
 {
@@ -109,7 +110,7 @@ static void decide(struct sl_host_share *share, const struct sl_options *options
                                                                           : SL_HOST_CLAIMED;
     share->limit_bytes =
         options->host_limit ? options->host_limit : part_of(others, count, share->pool, share->total_bytes);
-    if (!share->node.mapped && share->kind == SL_HOST_CLAIMED) share->kind = SL_HOST_TOLD; /* no others */
+    if (!share->node.mapped && share->kind == SL_HOST_CLAIMED) share->kind = SL_HOST_TOLD; /* alone */
     if (!share->node.mapped) return;
     bool promised = share->kind == SL_HOST_PROMISED;
     sl_node_say(&share->node, &(struct sl_node_entry){
@@ -220,7 +221,7 @@ static uint64_t ahead(const struct sl_host_share *share)
     return part < AHEAD_MOST ? part : AHEAD_MOST;
 }
 
-/* Room for `bytes` bytes in units of `unit`, and `more_bytes`. Nothing beyond the limit is claimed. */
+/* Claims room for `bytes` bytes, rounded up to `unit`, and `more_bytes` ahead, but never beyond the limit. */
 static bool claim_for(struct sl_host_share *share, uint64_t bytes, uint64_t unit, uint64_t more_bytes,
                       int attempts)
 {

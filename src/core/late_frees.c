@@ -9,7 +9,7 @@
 struct late_free {
     uint64_t address, number;
     uint32_t owner;
-    uint32_t users; /* bits of the other cores that had work */
+    uint32_t users; /* bits of the other cores that had work at the free */
 };
 _Static_assert(SL_MOST_CORES <= 32, "a bit each");
 
@@ -17,12 +17,12 @@ static struct {
     pthread_mutex_t lock; /* guards the list and `number` */
     struct late_free *list;
     uint32_t count, capacity;
-    uint64_t number; /* of the last one */
+    uint64_t number; /* of the latest free */
     _Atomic bool any;
-    _Atomic bool looking; /* a thread does; what follows is its own */
+    _Atomic bool looking; /* a thread runs look(); the members below are its own */
     struct {
-        uint64_t passed; /* all that its device was given before this free is over */
-        uint64_t asked;  /* and before this one when `waits` are */
+        uint64_t passed; /* the latest free such that all work its device had before it is over */
+        uint64_t asked;  /* the same once `waits` have passed */
         struct sl_waits waits;
     } of_core[SL_MOST_CORES];
 } late = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -50,7 +50,8 @@ static uint32_t users_beside(const struct sl_core *owner)
     return users;
 }
 
-/* Nobody finds the allocation from now on; or does again. False: there is none that begins there. */
+/* Hides the allocation from look-ups, or shows it again. False: none that can be changed so begins at
+ * `address`. */
 static bool hide(struct sl_core *core, uint64_t address, bool hides, struct sl_allocation *found)
 {
     sl_lock(&core->order);
@@ -80,16 +81,16 @@ enum sl_status sl_runtime_free_everywhere(uint64_t address, struct sl_allocation
 {
     struct sl_core *core = sl_cores_are_several() ? sl_core_of(address) : NULL;
     struct sl_allocation found;
-    if (core && !sl_runtime_find(address, &found)) return SL_ERR_INVALID; /* nor what was freed already */
+    if (core && !sl_runtime_find(address, &found)) return SL_ERR_INVALID; /* also if it was freed already */
     uint32_t users = core ? users_beside(core) : 0;
     if (!users) return sl_runtime_free(address, freed);
     if (!hide(core, address, true, freed)) return SL_ERR_INVALID;
-    if (!add(core, address, users)) return SL_OK; /* without host memory it stays for good */
+    if (!add(core, address, users)) return SL_OK; /* no host memory for the list: the memory is never freed */
     sl_late_frees_look();
     return SL_OK;
 }
 
-/* The last free that waits for the core; 0: none. */
+/* The latest free that waits for the core; 0: none. */
 static uint64_t last_for(uint32_t number)
 {
     uint64_t last = 0;
@@ -100,7 +101,8 @@ static uint64_t last_for(uint32_t number)
     return last;
 }
 
-/* Its streams take work, and it is over some time without the program's doing. */
+/* Whether events can be recorded on the core's streams, and its work will end without further calls of the
+ * program. */
 static bool may_ask(struct sl_core *core)
 {
     return !sl_migrator_is_held(&core->migrator) && !sl_behind_is(&core->migrator.behind, 0) &&
@@ -132,7 +134,7 @@ static bool is_over(const struct late_free *free)
     return true;
 }
 
-/* Takes one that is over. */
+/* Removes a free whose users' work is over from the list. */
 static bool take(struct late_free *taken)
 {
     bool any = false;

@@ -1,11 +1,12 @@
 /* Memory that is freed while other devices have work that may use it.
  *
  * A free of one device's memory takes effect at points on that device's streams (memory/frees.h). A kernel of
- * another device may use the memory as well, and no stream of this one may wait for it: it may lie behind a
- * collective that waits for what this device is given only later, and cuCtxSynchronize would wait for it,
- * too. So the memory stays an allocation, which nobody finds any more, until all that other devices had been
- * given by then is known to be over, and is freed then. Nobody waits; the driver is asked when memory is
- * taken or freed, and when the program waited. Thread-safe; no order lock may be held.
+ * another device may use the memory as well. No stream of the memory's device may wait for that kernel: it
+ * may lie behind a collective that waits for work which this device gets only later, and cuCtxSynchronize
+ * would then wait for it, too. So the memory stays allocated, but look-ups do not find it, until all work
+ * that other devices had at the free is known to be over. Then it is freed. No thread waits for that; the
+ * driver is asked when memory is allocated or freed, and after the program has waited. Thread-safe; no order
+ * lock may be held.
  */
 #ifndef SLUICE_LATE_FREES_H
 #define SLUICE_LATE_FREES_H
@@ -14,19 +15,20 @@
 
 struct sl_core;
 
-/* As sl_runtime_free, of memory that work on any device until now may use. One core: that is all. Enqueues.
- */
+/* As sl_runtime_free, for memory that work on any device may use. With one core it is the same as
+ * sl_runtime_free. Enqueues. */
 enum sl_status sl_runtime_free_everywhere(uint64_t address, struct sl_allocation *freed);
 
-/* Whether there is such memory. */
+/* Whether such memory exists. */
 bool sl_late_frees_any(void);
-/* Frees what nobody uses any more. Enqueues. */
+/* Frees the memory whose users' work is over. Enqueues. */
 void sl_late_frees_look(void);
-/* There is no room: waits for what is certain to come. True: something was freed. */
+/* Memory is short: waits for work that is sure to end without further calls of the program. True:
+ * something was freed. */
 bool sl_late_frees_hurry(void);
 /* The device is gone, with its work and its memory. */
 void sl_late_frees_forget(uint32_t number);
-/* In a child. */
+/* In a child after fork. */
 void sl_late_frees_after_fork(void);
 
 #endif

@@ -21,8 +21,8 @@
 #include "move/daemon.h"
 #include "move/reuse.h"
 
-/* Marks the launch's chunks as used where that is all there is to do: every one is resident, its stream has
- * used them since they came, and knows of their arrival. */
+/* Marks the launch's chunks as used. True: nothing else is to be done, because every chunk is resident, the
+ * stream has used it since it was fetched, and has waited for that fetch. */
 static bool use_plainly(struct sl_core *core, const struct sl_usage *usage, uint32_t s)
 {
     uint64_t bit = (uint64_t)1 << s;
@@ -40,8 +40,8 @@ static bool use_plainly(struct sl_core *core, const struct sl_usage *usage, uint
     return plain;
 }
 
-/* Marks the launch's chunks as used by its stream, and finds the last fetch that it has to wait for. Returns
- * the bytes of those that it will use remotely, in part or whole. */
+/* Marks the launch's chunks as used by its stream, and finds the last fetch that the stream has to wait for.
+ * Returns the bytes of chunks that are not on the device, which the launch uses remotely at least in part. */
 static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *context)
 {
     uint64_t bit = (uint64_t)1 << context->stream, remote_bytes_used = 0;
@@ -51,7 +51,7 @@ static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *conte
         if (!(users & bit)) atomic_fetch_or(&chunk->users, bit);
         atomic_store_explicit(&chunk->unused, false, memory_order_relaxed);
         if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
-            sl_content_change(chunk, SL_CONTENT_DEAD, SL_CONTENT_HOST); /* written remotely */
+            sl_content_change(chunk, SL_CONTENT_DEAD, SL_CONTENT_HOST); /* may be written remotely */
             if (atomic_load(&chunk->content) == SL_CONTENT_HOST) remote_bytes_used += chunk->bytes;
         }
         uint64_t sequence = atomic_load(&chunk->in_sequence);
@@ -76,7 +76,8 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
     atomic_fetch_add(&core->stats.oversize_launches, 1);
 }
 
-/* Whether what the launch lacks is to be fetched for it. pre: the order lock is taken. */
+/* Whether the chunks that the launch lacks have to be fetched on demand. Precondition: the order lock is
+ * held. */
 static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *context, bool *oversize)
 {
     if (core->policy->memory == SL_MEMORY_PAGED) {
@@ -88,10 +89,10 @@ static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *co
     *oversize = own > sl_budget_bytes(&core->budget);
     if (*oversize) {
         say_oversize(core, launch_name(core, context->launch, context->kernel), own);
-        return !planned; /* the plan knows of it, and promised the frames to others */
+        return !planned; /* the plan provides for this launch and uses the frames for other chunks */
     }
     if (planned && core->schedule.steps.histories) {
-        /* It came earlier than was thought; the rest of the plan is no worse for it. */
+        /* The launch came earlier than the predicted order of streams; the rest of the plan still fits. */
         sl_planning_hasten(&core->planning);
     } else if (planned) {
         sl_planning_lacks(&core->planning);
@@ -99,7 +100,7 @@ static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *co
     return true;
 }
 
-/* Sees to chunks that neither were resident nor came by the schedule. */
+/* Fetches chunks that are neither resident nor fetched by the schedule. */
 static void fetch_on_demand(struct sl_core *core, struct sl_launch_context *context)
 {
     const struct sl_demand_for launch = {context->tick, context->chunks, context->chunk_count,
@@ -114,15 +115,16 @@ static void fetch_on_demand(struct sl_core *core, struct sl_launch_context *cont
     if (!fetched) return;
     sl_lock(&core->order);
     core->successors.idle_bytes = 0;
-    /* What lives has room, but not beside what died behind a collective: that was copied out, and comes
-     * again. */
+    /* Live memory may fit the budget although chunks were missing: chunks that died behind a collective are
+     * copied out instead of discarded, and fetched again. */
     if (missing && atomic_load(&core->stats.total.bytes_out) && !core->budget.pressure)
         sl_core_under_pressure(core);
     sl_unlock(&core->order);
 }
 
-/* How much of the chunks that are not on the device the launch uses; `most`: as much as they have. Its symbol
- * may have been forgotten meanwhile, and chunks may just have come: this is for the books. */
+/* For statistics: the bytes that the launch uses of chunks that are not on the device; `most` if that is
+ * unknown or more. May be inexact, because its symbol may have been forgotten and chunks fetched
+ * meanwhile. */
 static uint64_t bytes_in_place(struct sl_core *core, const struct sl_launch_context *context, uint64_t most)
 {
     uint64_t used = 0;
@@ -142,7 +144,7 @@ static uint64_t bytes_in_place(struct sl_core *core, const struct sl_launch_cont
     return used && used < most ? used : most;
 }
 
-/* Sees to the launch's chunks. */
+/* Makes the launch's chunks resident as far as possible, and marks them as used. */
 static void see_to_chunks(struct sl_core *core, struct sl_launch_context *context)
 {
     sl_schedule_issue(&core->schedule, &context->batch);
@@ -154,16 +156,16 @@ static void see_to_chunks(struct sl_core *core, struct sl_launch_context *contex
     context->resident = !remote && !sl_demand_lacking(&core->demand, context->chunks, context->chunk_count);
 }
 
-/* Without a daemon: whether what the plan has is issued behind a launch, as the program may wait before its
- * next one. Policies that hardly look ahead do nothing then, and where streams interleave by chance it is
- * better known at the next launch what that is. */
+/* Inline mode: whether steps of the plan are issued after a launch, because the program may wait before its
+ * next one. Policies that hardly look ahead have none then. If streams interleave by chance, the next launch
+ * tells better which steps are needed. */
 static bool moves_between_launches(const struct sl_core *core)
 {
     return core->policy->when == SL_PLAN_AHEAD && !core->schedule.steps.histories;
 }
 
-/* What the launch uses, and what of it is known to be there. pre: the order lock is taken, until the end of
- * what follows. */
+/* Finds out what the launch uses, and feeds its symbol to history and schedule. Precondition: the order lock
+ * is held until the result has been used. */
 static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
@@ -188,7 +190,8 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
     return usage;
 }
 
-/* Whether all that it uses is there, as far as is seen at once; and what follows for others. */
+/* Checks whether all chunks are resident without further work, notes the launch for successor prefetch, and
+ * counts pinned bytes. */
 static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_launch_context *context)
 {
     if (sl_demand_learns_successors(&core->demand, core->planning.astray_at)) {
@@ -203,7 +206,8 @@ static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_la
     }
 }
 
-/* Keeps what the launch uses for when others launch meanwhile. Without memory it is used where it is. */
+/* Copies the launch's list of chunks, because the scanner's is overwritten by other threads' launches.
+ * Without memory the chunks are used where they are. */
 static void keep_chunks(const struct sl_usage *usage, struct sl_launch_context *context)
 {
     uint32_t count = usage->chunk_count;
@@ -215,7 +219,7 @@ static void keep_chunks(const struct sl_usage *usage, struct sl_launch_context *
     context->chunk_count = count;
 }
 
-/* What a graph has in it is not looked at: it may have collectives once one was captured. */
+/* A graph's content is not examined: once any collective was captured, every graph may contain one. */
 static bool may_meet_peers(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
 {
     return launch->kind == SL_LAUNCH_COLLECTIVE ||
@@ -223,7 +227,8 @@ static bool may_meet_peers(const struct sl_core *core, const struct sl_launch *l
            (launch->kind == SL_LAUNCH_GRAPH && atomic_load(&core->captured_collective));
 }
 
-/* What follows from it. */
+/* The last step under the order lock: decides what the stream waits for, advances planning, and takes a
+ * sample. */
 static void conclude(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
@@ -240,7 +245,7 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
             sl_sample_begin(&core->sampling, launch, context->symbol, context->kernel, context->resident);
 }
 
-/* Makes the stream wait for what comes before the launch. */
+/* Makes the stream wait for freed memory and fetches, in front of the launch. */
 static void enqueue_waits(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
@@ -273,8 +278,8 @@ struct sl_fit sl_runtime_fit(const struct sl_footprint *footprint)
     return fit;
 }
 
-/* The lock is given up before anything is enqueued: a stream whose queue is full holds up whoever gives it
- * more, and nobody else. */
+/* The order lock is released before anything is enqueued, so that a stream whose queue is full blocks only
+ * the threads that launch on it. */
 static void begin(struct sl_core *core, struct sl_launch *launch)
 {
     struct sl_launch_context context;
@@ -318,7 +323,7 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
     SL_TEST_DELAY(LAUNCH_BEGUN);
 }
 
-/* From here on it counts as submitted. */
+/* From here on the launch counts as submitted. */
 static void close_launch(struct sl_core *core, sl_tick tick)
 {
     _Atomic sl_tick *open = &core->ticks.open[tick % SL_OPEN_LAUNCHES];
@@ -326,8 +331,8 @@ static void close_launch(struct sl_core *core, sl_tick tick)
         atomic_store_explicit(open, 0, memory_order_release);
 }
 
-/* Puts a fence behind the launch for what leaves after it. Returns whether there is something to do: for the
- * daemon, or, in *batch, for the launching thread. */
+/* Records a fence behind the launch if chunks are evicted after it. True: there are steps to issue, by the
+ * daemon or, in *batch, by the launching thread. */
 static bool end_planned(struct sl_core *core, const struct sl_launch *launch, struct sl_schedule_batch *batch)
 {
     struct sl_fence_stream streams[SL_STREAMS];
@@ -353,7 +358,7 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
     return moves;
 }
 
-/* A launch that was refused used nothing: its chunks are resident all the same. */
+/* A launch that the driver refused used nothing, but its chunks are resident. */
 void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
 {
     struct sl_core *core = sl_core_still(launch->core);

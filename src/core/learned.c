@@ -17,21 +17,21 @@
 #include "profile/profile_format.h"
 #include "trace/identity.h"
 
-#define LEAST_ITERATIONS 2 /* of which one came as predicted: before there is nothing to plan by */
+#define LEAST_ITERATIONS 2 /* before the second one came as predicted, no plan is possible */
 
 struct sl_learned {
     struct sl_learned_parts parts;
     char *path;
-    struct sl_profile profile; /* that was read, until it is used */
+    struct sl_profile profile; /* the profile that was read, until it is used */
     struct sl_profile_wanted wanted;
     size_t primed;           /* symbols */
-    bool in_the_way;         /* what is at `path` is not this program's */
-    bool failed;             /* the last attempt to write it, which was said */
+    bool in_the_way;         /* the file at `path` is another program's */
+    bool failed;             /* the last write failed, and that was logged */
     bool exported;           /* `wanted` has a rule that the profile at `path` lacks */
-    bool over;               /* what was learned was forgotten, after it was written */
-    sl_symbol *head;         /* the first symbols, once there are more than are written */
-    uint64_t steady, period; /* when the last iteration ended: symbols so far, in an iteration */
-    uint64_t mispredictions; /* mispredictions until then */
+    bool over;               /* what was learned was forgotten; the profile is final */
+    sl_symbol *head;         /* the first symbols, kept once the program has fed more than are written */
+    uint64_t steady, period; /* at the last iteration's end: symbols fed; symbols in an iteration */
+    uint64_t mispredictions; /* so far at that time */
 };
 
 static bool has_iterated(const struct sl_learned *learned)
@@ -39,7 +39,7 @@ static bool has_iterated(const struct sl_learned *learned)
     return learned->parts.history->iterations >= LEAST_ITERATIONS || learned->exported;
 }
 
-/* Says what is wrong with the file. */
+/* Logs what is wrong with the file. */
 static void complain(struct sl_learned *learned, enum sl_status status, bool is_one)
 {
     learned->in_the_way = !is_one;
@@ -49,7 +49,7 @@ static void complain(struct sl_learned *learned, enum sl_status status, bool is_
            is_one ? "" : ", and left as it is; SLUICE_OVERWRITE=1 or --force would replace it");
 }
 
-/* False: the profile is not for this program. */
+/* False: the profile is another version's or program's. */
 static bool is_ours(struct sl_learned *learned)
 {
     const struct sl_profile *profile = &learned->profile;
@@ -139,7 +139,7 @@ void sl_learned_use(struct sl_learned *learned)
     sl_profile_free(&learned->profile);
 }
 
-/* The string's ring goes round some day. */
+/* Copies the first symbols before the predictor's ring overwrites them. */
 static void keep_head(struct sl_learned *learned)
 {
     if (learned->head || learned->parts.history->fed < SL_PROFILE_LONGEST) return;
@@ -152,8 +152,9 @@ static void keep_head(struct sl_learned *learned)
     }
 }
 
-/* The program may be killed at any time. Each time it has done as much again the profile is written, so that
- * all of it costs little more than the last time. One that was read is not replaced by less. */
+/* The program may be killed at any time, so the profile is written whenever the number of iterations has
+ * doubled; the total cost is about twice the last write. A profile that was read is not replaced by a shorter
+ * one. */
 static bool is_time(const struct sl_learned *learned)
 {
     bool power_of_two = !(learned->parts.history->iterations & (learned->parts.history->iterations - 1));
@@ -233,7 +234,7 @@ enum sl_status sl_learned_write(struct sl_learned *learned)
 {
     int cancel_state;
     if (!learned || learned->in_the_way || learned->over || !has_iterated(learned)) return SL_ERR_UNSUPPORTED;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* the lock is held */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* the order lock is held */
     enum sl_status status = write_profile(learned);
     pthread_setcancelstate(cancel_state, NULL);
     return status;

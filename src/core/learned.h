@@ -1,5 +1,5 @@
-/* What this run learns of its program, for the next one, and what the one before learned: SLUICE_PROFILE.
- * Caller holds the order lock, or is the only thread yet. */
+/* The profile (SLUICE_PROFILE): what the previous run learned about the program, and what this run learns for
+ * the next. Caller holds the order lock, or no other thread exists yet. */
 #ifndef SLUICE_LEARNED_H
 #define SLUICE_LEARNED_H
 
@@ -17,7 +17,7 @@ struct sl_scanner;
 
 struct sl_learned;
 
-/* What is learned from, and primed by a profile. */
+/* The parts of the core that are recorded in a profile and primed by one. */
 struct sl_learned_parts {
     const struct sl_policy_traits *policy;
     struct sl_arena *arena;
@@ -29,33 +29,34 @@ struct sl_learned_parts {
     struct sl_budget *budget;
 };
 
-/* Looks for the profile at `path`, an option's text. One of another program or version, or a damaged one, is
- * ignored with one line. NULL: there is no path, or no memory. Before the core's sizes are decided:
- * sl_learned_wanted may say something about them. The parts are copied; they need not be initialised yet. */
+/* Reads the profile at `path`, an option's text. A damaged profile, or one of another program or version, is
+ * ignored with one warning. Call it before sizes are decided, because sl_learned_wanted may set some. `parts`
+ * is copied; the parts need not be initialised yet. NULL: no path, or no memory. */
 struct sl_learned *sl_learned_read(const char *path, const struct sl_learned_parts *parts);
 void sl_learned_close(struct sl_learned *learned); /* accepts NULL */
 
-/* What the profile wants; zeros where it says nothing or there is none. Accepts NULL. */
+/* The profile's settings; zeros for those that it lacks, or without a profile. Accepts NULL. */
 struct sl_profile_wanted sl_learned_wanted(const struct sl_learned *learned);
 
-/* Primes placement, symbols and predictor. pre: the parts are initialised, and nothing has happened yet. */
+/* Primes placement, symbols and predictor from the profile. Precondition: the parts are initialised, and
+ * nothing was fed or placed yet. */
 void sl_learned_use(struct sl_learned *learned);
 
-/* What this site allocates has to be device memory: the next run is to know. A profile is written at the end
- * even if nothing repeated itself until then. Accepts NULL. */
+/* Allocations of this site must be device memory: recorded for the next run. The profile is then written at
+ * the end even if no iteration repeated. Accepts NULL. */
 void sl_learned_exported(struct sl_learned *learned, uint64_t site);
 
 /* An iteration has ended. */
 void sl_learned_iteration(struct sl_learned *learned);
 
-/* What was learned is about to be forgotten: it is written before. */
+/* What was learned is about to be forgotten: writes the profile first. */
 void sl_learned_forget(struct sl_learned *learned);
 
-/* Whether there is something to write that the profile which was read does not say. Accepts NULL. */
+/* Whether there is something to write that is not in the profile that was read. Accepts NULL. */
 bool sl_learned_something(const struct sl_learned *learned);
 
-/* Writes it. Errors give one line. SL_ERR_UNSUPPORTED: there is nothing to write, or another program's
- * profile is in the way. Accepts NULL. */
+/* Writes the profile; logs an error once. SL_ERR_UNSUPPORTED: there is nothing to write, or another program's
+ * profile is at the path. Accepts NULL. */
 enum sl_status sl_learned_write(struct sl_learned *learned);
 
 #endif

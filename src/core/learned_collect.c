@@ -16,7 +16,7 @@
 
 #define NONE UINT32_MAX
 
-/* New numbers by old ones, and old ones by new ones. */
+/* to[old] is the new number, from[new] the old one. */
 struct renumbering {
     uint32_t *to, *from;
     uint32_t count;
@@ -43,12 +43,13 @@ struct collector {
     const struct sl_learned_parts *parts;
     struct sl_profile *out;
     struct renumbering symbols, kernels, keys;
-    uint32_t *key_slots;  /* of each new key: how many */
-    uint32_t *first_slot; /* of each new key */
+    uint32_t *key_slots;  /* by new key: number of slots */
+    uint32_t *first_slot; /* by new key */
     uint32_t slots, accesses;
 };
 
-/* Slots are numbered by key and ordinal, so that they are the same whatever came first. False: too many. */
+/* Slots are numbered by key and ordinal, so the numbers do not depend on the order of first use. False: too
+ * many. */
 static bool note_slot(struct collector *c, uint32_t s)
 {
     const struct sl_slot *slot = &c->parts->placement->slots[s];
@@ -79,7 +80,7 @@ static bool note_launch(struct collector *c, const struct sl_symbol_record *reco
     return true;
 }
 
-/* False: with this symbol the profile would be too large; the string ends before it. */
+/* False: this symbol would make the profile too large, so the string ends before it. */
 static bool note_symbol(struct collector *c, sl_symbol symbol)
 {
     const struct sl_symbol_record *record = &c->parts->scanner->symbols->records[symbol];
@@ -137,7 +138,7 @@ static bool fill_kernels(struct collector *c)
     return true;
 }
 
-/* Numbers of kernels count from 1, here and there; 0 is none. */
+/* Kernel numbers begin at 1 in both; 0: none. */
 static uint32_t new_kernel(const struct collector *c, uint32_t kernel)
 {
     return kernel ? c->kernels.to[kernel] + 1 : 0;
@@ -181,7 +182,8 @@ static void fill_symbols(struct collector *c)
     out->symbol_count = c->symbols.count;
 }
 
-/* What was freed before the last iteration ended: at the end of a program all is. */
+/* Marks keys whose slots were freed before the last iteration ended; at its end a program frees
+ * everything. */
 static void note_short_lives(struct collector *c, const sl_symbol *head, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

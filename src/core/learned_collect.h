@@ -1,4 +1,4 @@
-/* From what the core knows to a profile. */
+/* Collects the core's state into a profile. */
 #ifndef SLUICE_LEARNED_COLLECT_H
 #define SLUICE_LEARNED_COLLECT_H
 
@@ -7,8 +7,8 @@
 
 struct sl_learned_parts;
 
-/* Everything that a profile holds, but for what it wants. `head`: the symbols from the first on, of which
- * `steady` had come when the last iteration ended. SL_ERR_NO_MEMORY. */
+/* Fills in everything except the profile's settings. `head`: the program's first symbols, `steady` of which
+ * were fed before the last iteration ended. SL_ERR_NO_MEMORY. */
 enum sl_status sl_learned_collect(const struct sl_learned_parts *parts, const sl_symbol *head, size_t count,
                                   size_t steady, struct sl_profile *out);
 

@@ -12,10 +12,10 @@
 #include "move/migrator.h"
 #include "predict/durations.h"
 
-#define PLACE_PASSES 4 /* until every allocation finds its place where it was left */
-#define LOOK_ON 4096   /* symbols */
+#define PLACE_PASSES 4 /* at most, until every allocation gets the place of the last pass */
+#define LOOK_ON 4096   /* symbols after the last moved allocation that are still checked */
 
-/* The kernels' numbers: the profile's number + 1 is the index. NULL: out of memory. */
+/* The kernels' numbers, indexed by the profile's number + 1. NULL: out of memory. */
 static uint32_t *know_kernels(const struct sl_learned_parts *parts, const struct sl_profile *profile)
 {
     uint32_t *numbers = calloc(profile->kernel_count + (size_t)1, sizeof *numbers);
@@ -69,7 +69,7 @@ static sl_symbol intern_launch(const struct sl_learned_parts *parts, const struc
     return sl_symbols_intern(parts->scanner->symbols, signature, record, accesses);
 }
 
-/* How long launches took the last time is a measurement like others. */
+/* Takes the previous run's duration as one measurement. */
 static void note_duration(const struct sl_learned_parts *parts, sl_symbol symbol, uint64_t duration_ns)
 {
     const struct sl_symbol_record *record = &parts->scanner->symbols->records[symbol];
@@ -79,7 +79,7 @@ static void note_duration(const struct sl_learned_parts *parts, sl_symbol symbol
     if (known) known->begun = 1;
 }
 
-/* The core's symbols for the profile's. NULL: out of memory. */
+/* The core's symbols, indexed by the profile's. NULL: out of memory. */
 static sl_symbol *intern_symbols(const struct sl_learned_parts *parts, const struct sl_profile *profile,
                                  const uint32_t *kernels)
 {
@@ -100,9 +100,9 @@ static sl_symbol *intern_symbols(const struct sl_learned_parts *parts, const str
     return symbols;
 }
 
-/* Goes through the allocations and frees of the string as the program will, so that each slot has a place
- * before it is first taken. Looks twice as far as something last found another place than it had before.
- * Returns whether anything did. */
+/* Runs through the allocations and frees of the string as the program will, so that each slot has a place
+ * before it is first used. Stops some way after the last allocation that got another place than before.
+ * Returns whether any did. */
 static bool rehearse(const struct sl_learned_parts *parts, const struct sl_profile *profile)
 {
     struct sl_placement *placement = parts->placement;
@@ -129,13 +129,13 @@ static bool rehearse(const struct sl_learned_parts *parts, const struct sl_profi
     return last_move > 0;
 }
 
-/* Nothing of it has happened: only the places stay. */
+/* Finds the slots' places and undoes the other effects of the rehearsal. */
 static void find_places(const struct sl_learned_parts *parts, const struct sl_profile *profile)
 {
     struct sl_placement *placement = parts->placement;
     for (int pass = 0; pass < PLACE_PASSES; pass++) {
         bool moved = rehearse(parts, profile);
-        for (uint32_t k = 0; k < profile->key_count; k++) /* their lives say nothing new */
+        for (uint32_t k = 0; k < profile->key_count; k++) /* the rehearsal must not change these */
             sl_placement_remember(placement, profile->keys[k].site, profile->keys[k].bytes, 0,
                                   profile->keys[k].short_lived);
         if (!moved) break;

@@ -1,4 +1,4 @@
-/* From a profile to what the core knows. */
+/* Primes the core from a profile. */
 #ifndef SLUICE_LEARNED_PRIME_H
 #define SLUICE_LEARNED_PRIME_H
 
@@ -6,8 +6,8 @@
 
 struct sl_learned_parts;
 
-/* Returns the symbols of which the predictor's past now consists; 0 when there was no memory for it all. pre:
- * as sl_learned_use. */
+/* Returns the number of symbols that the predictor got as its past; 0: not enough memory. Precondition: as
+ * sl_learned_use. */
 size_t sl_learned_prime(const struct sl_learned_parts *parts, const struct sl_profile *profile);
 
 #endif

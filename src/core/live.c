@@ -17,7 +17,7 @@
 #define FILE_BYTES (HEADER_BYTES + STATS_BYTES + ITERATIONS_BYTES)
 
 static const struct sl_file_kind live_kind = SL_FILE_KIND("not of this kind", SL_LIVE_MAGIC);
-static char opened[PATH_MAX]; /* the file, while there is one */
+static char opened[PATH_MAX]; /* path of the file while it exists; else "" */
 static struct sl_counts *iterations;
 
 uint64_t sl_process_began(pid_t process)
@@ -29,14 +29,14 @@ uint64_t sl_process_began(pid_t process)
     if (fd >= 0) close(fd);
     if (got <= 0) return 0;
     text[got] = 0;
-    /* "PID (NAME) STATE ...": the name may hold anything. */
+    /* "PID (NAME) STATE ...": the name may contain any character. */
     const char *at = strrchr(text, ')');
     if (!at || strlen(at) < 4 || at[2] == 'Z' || at[2] == 'X') return 0;
     for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Zeros, so that the file has all its blocks: a mapped page that the disk has no room for would be the end of
+/* Writes zeros so that the disk has room for all blocks: storing to a mapped page without room would kill
  * the program. */
 static bool fill(const struct sl_output *file)
 {
@@ -86,7 +86,7 @@ error:
     return NULL;
 }
 
-/* The pages of *stats become those of the file that were mapped for them. */
+/* The file's pages of counters move to the address of *stats. */
 bool sl_live_count(struct sl_live *live, struct sl_stats *stats)
 {
     char *mapped = (char *)live + HEADER_BYTES;
@@ -125,14 +125,14 @@ void sl_live_leave(struct sl_live *live, struct sl_stats *stats)
     opened[0] = 0;
 }
 
-/* --- the reader */
+/* --- for the reader */
 
 static bool read_at(int fd, void *to, size_t bytes, off_t at)
 {
     return pread(fd, to, bytes, at) == (ssize_t)bytes;
 }
 
-/* Texts of a damaged file end all the same. */
+/* Terminates the texts, which may lack an end in a damaged file. */
 static void end_texts(struct sl_live *live)
 {
     live->version[sizeof(live->version) - 1] = 0;

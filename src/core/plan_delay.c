@@ -1,6 +1,6 @@
 #include "core/plan_delay.h"
 
-enum { MOST_SYMBOLS = 512 }; /* looked at for the launches among them */
+enum { MOST_SYMBOLS = 512 }; /* predicted symbols searched for launches */
 
 static size_t predicted_launches(const struct sl_predictor *predictor, const struct sl_symbols *symbols,
                                  sl_symbol launches[SL_DELAY_LAUNCHES])
@@ -16,7 +16,7 @@ static size_t predicted_launches(const struct sl_predictor *predictor, const str
     return count;
 }
 
-/* Tick 0 is no launch's. */
+/* Tick 0 is not a launch, so a plan cannot begin before tick 1. */
 static bool are_at(const struct sl_steps *steps, sl_tick next, int64_t delay, const sl_symbol *launches,
                    size_t count)
 {

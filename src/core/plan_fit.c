@@ -13,14 +13,14 @@
 #include "move/stats.h"
 #include "predict/successors.h"
 
-enum { SURE_CONTEXT = 16 }; /* symbols that came like this before */
-/* A plan that is so many launches old may be replaced before its end. */
+enum { SURE_CONTEXT = 16 }; /* symbols of matching context that make a place certain */
+/* A plan begun so many launches ago may be replaced before its end. */
 enum { LEAST_AGE = 16 };
-/* Launches after which the program is not expected back on the plan's way. */
+/* After so many launches without a match, the program is not expected to continue the plan. */
 enum { MOST_ASTRAY = 32 };
-/* Of so many launches one may lack something before the plan is given up; at the start a few more. */
+/* One planned launch in so many may lack chunks before the plan is cancelled; in the beginning a few more. */
 enum { LACKS_ONE_OF = 16, LACKS_AT_FIRST = 4 };
-/* A launch that came before so many others is a reason to plan again. */
+/* A launch that came before so many planned ones is a reason to plan again. */
 enum { FAR_EARLY = 16 };
 
 void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why)
@@ -62,14 +62,15 @@ void sl_planning_lacks(struct sl_planning *planning)
         sl_planning_cancel(planning, SL_CANCEL_LACKING);
 }
 
-/* A misprediction in a place that is known well, where this followed before, is no reason to wait and see. */
+/* Where a long context matches, a misprediction need not be waited out until enough symbols were predicted
+ * again. */
 bool sl_planning_knows_place(const struct sl_planning *planning)
 {
     return planning->history->streak >= SL_STEADY_STREAK ||
            sl_predictor_match(planning->history->predictor) >= SURE_CONTEXT;
 }
 
-/* The program has left the plan's way: whether it is back on it, or the plan is given up. */
+/* After a launch that did not match: whether the launches match the plan again, or the plan was cancelled. */
 bool sl_planning_is_on_its_way(struct sl_planning *planning)
 {
     struct sl_schedule *schedule = planning->schedule;
@@ -81,7 +82,7 @@ bool sl_planning_is_on_its_way(struct sl_planning *planning)
         if (planning->ticks->now - planning->astray_at < MOST_ASTRAY) return false;
     } else if (active && sl_plan_delay(history->predictor, planning->scanner->symbols, &schedule->steps,
                                        planning->ticks->now + 1, &delay)) {
-        if (!sl_schedule_delay(schedule, delay)) return false; /* the next launch does */
+        if (!sl_schedule_delay(schedule, delay)) return false; /* the next launch tries again */
         sl_decision_plan_goes_on(planning->ticks->now, delay);
         planning->astray_at = 0;
         return true;
@@ -99,14 +100,14 @@ void sl_planning_hasten(struct sl_planning *planning)
         schedule->end_tick = planning->ticks->now;
 }
 
-/* What is being planned begins with launches that have come by the time when it is carried out. */
+/* Notes a launch that comes before the plan in work is carried out. */
 static void note_came(struct sl_planning *planning, uint8_t history)
 {
     if (planning->stage == SL_PLANNING_IDLE) return;
     if (planning->came_count < SL_PLANNING_CAME)
         planning->came[planning->came_count++] = history;
     else
-        planning->mispredictions++; /* it comes to nothing */
+        planning->mispredictions++; /* no room to note it: the plan in work will be discarded */
 }
 
 bool sl_planning_knows(struct sl_planning *planning, uint8_t history)

@@ -1,5 +1,5 @@
-/* Whether the plan that is carried out still fits what the program does, and what happens if it does not.
- * Caller holds the order lock. Private to the core. */
+/* Decides whether the active plan still fits the program, and what happens if it does not. Caller holds the
+ * order lock. Private to the core. */
 #ifndef SLUICE_PLAN_FIT_H
 #define SLUICE_PLAN_FIT_H
 
@@ -10,31 +10,32 @@
 
 struct sl_planning;
 
-/* The program has left the plan's way: whether it is back on it, or the plan was given up. */
+/* Whether planning may go on: true if the launches match the plan (again), or the plan was cancelled. False:
+ * undecided after a launch that did not match. */
 bool sl_planning_is_on_its_way(struct sl_planning *planning);
 
-/* Whether the predictor knows well where the program is. A misprediction in a place where this followed
- * before is no reason to wait and see. */
+/* Whether the predictor is sure where the program is: enough symbols in a row were predicted, or a long
+ * context matches. */
 bool sl_planning_knows_place(const struct sl_planning *planning);
 
-/* The program went other ways than the plan, which still holds: the next one is made soon, but not too soon
- * after it. */
+/* The active plan fits badly: ends its served part at once, so that the next plan is begun. Does nothing if a
+ * plan was begun only a few launches ago. */
 void sl_planning_hasten(struct sl_planning *planning);
 
-/* What is planned is not issued any more. */
+/* Cancels the plan: none of its further steps is issued. */
 void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why);
 
-/* A symbol was not predicted, or did not come as planned: a plan that holds is cancelled, unless the program
- * soon goes on as it has it and such things are rare. `alike`: it uses the chunks of the one that was
- * predicted, so the plan holds. */
+/* A symbol was not predicted or not planned. The active plan is cancelled if mispredictions are frequent or
+ * its launches are unknown; else it is kept for some launches, to see whether the program continues it.
+ * `alike`: the symbol uses the same chunks as the predicted one, so the plan still fits. */
 void sl_planning_mispredicted(struct sl_planning *planning, bool alike);
 
-/* The launch that is being begun lacks something. If it came as planned nevertheless, and that is true too
- * often, the plan is cancelled. */
+/* The launch being begun lacks chunks. If it was planned, and this happens too often, the plan is
+ * cancelled. */
 void sl_planning_lacks(struct sl_planning *planning);
 
-/* A launch of the stream history `history` was predicted as that one's next. Whether a plan that holds knows
- * of it, though it may come earlier or later than was thought. */
+/* A launch was predicted as the next one of stream history `history`. Returns whether the active plan
+ * contains it, perhaps earlier or later; true if no plan is active. */
 bool sl_planning_knows(struct sl_planning *planning, uint8_t history);
 
 #endif

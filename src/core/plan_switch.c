@@ -18,13 +18,13 @@ struct plan_switch {
     const struct sl_planning *planning;
     struct sl_plan_job *job;
     const enum sl_chunk_content *planned;
-    size_t launch; /* of the plan, that comes next */
+    size_t launch; /* index in the plan of the next launch */
     uint32_t out_count, in_count, coming;
     sl_tick submitted;
 };
 
-/* Where the plan would have the chunks now. Its steps are in the order in which its launches came, which may
- * be another one than that of its launches where streams interleave by chance. */
+/* The content that the plan expects now. Runs the laid-out steps instead of the plan's launches, because they
+ * are already in the real order of streams that interleave by chance. */
 static void run_steps(const struct plan_switch *t, enum sl_chunk_content *content)
 {
     const struct sl_plan_input *input = &t->job->input;
@@ -47,7 +47,7 @@ static void let_go(struct plan_switch *t, sl_chunk c, sl_tick after)
     t->job->out[t->out_count++] = (struct sl_step){.chunk = c, .after = after};
 }
 
-/* What the present schedule was about to release keeps its place and its fence. */
+/* Evictions that the active schedule was about to issue keep their order and their fences. */
 static void keep_evictions(struct plan_switch *t)
 {
     const struct sl_schedule *schedule = t->planning->schedule;
@@ -62,7 +62,8 @@ static void keep_evictions(struct plan_switch *t)
     }
 }
 
-/* What leaves does so behind the launch that is being begun, and its fence. */
+/* Compares a chunk with the plan's expectation. A chunk to evict leaves behind the launch being begun and its
+ * fence. */
 static void compare(struct plan_switch *t, sl_chunk c)
 {
     const struct sl_chunk_record *chunk = sl_arena_record(t->planning->arena, c);
@@ -81,7 +82,8 @@ static void compare_all(struct plan_switch *t)
     for (size_t c = 0; c < t->job->input.chunk_count; c++) compare(t, (sl_chunk)c);
 }
 
-/* What should have come by now, and a part of the chunks, whose places nothing else would put right. */
+/* Compares the chunks that should have been fetched by now, and a part of the others, whose differences
+ * nothing else corrects. */
 static void compare_some(struct plan_switch *t)
 {
     const struct sl_schedule *schedule = t->planning->schedule;
@@ -104,7 +106,7 @@ static void fetch(struct plan_switch *t, sl_chunk c, sl_tick deadline)
                                                  .bytes = t->job->input.chunk_bytes[c]};
 }
 
-/* In the order of their next use. */
+/* Fetches the missing chunks in the order of their next uses. */
 static void fetch_lacking(struct plan_switch *t)
 {
     const struct sl_plan_input *input = &t->job->input;
@@ -115,7 +117,7 @@ static void fetch_lacking(struct plan_switch *t)
         fetch(t, (sl_chunk)c, input->first_tick + input->launch_count);
 }
 
-/* Each takes the frames that are free, then those that become so, in order. */
+/* Each fetch gets a free frame, or else that of the next eviction. */
 static void promise_frames(struct plan_switch *t)
 {
     uint64_t occupied = atomic_load(&t->planning->migrator->occupied_bytes),

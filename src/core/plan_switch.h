@@ -1,6 +1,6 @@
-/* A plan that was made beside the launches takes over: the chunks are not quite where it has them, because it
- * was made from a prediction, or came late. What should have left leaves first, and what should have come
- * comes in time for its next use. */
+/* A new plan takes over. The chunks may differ from its input, because that was a prediction, or because the
+ * plan comes late. Chunks that should have been evicted are evicted first; chunks that should have been
+ * fetched are fetched in time for their next use. */
 #ifndef SLUICE_PLAN_SWITCH_H
 #define SLUICE_PLAN_SWITCH_H
 
@@ -8,10 +8,10 @@
 
 struct sl_planning;
 
-/* Makes the launches after the newest one go by the job's plan, while that one is being begun. `follows`:
- * the plan begins with the next launch, where what is carried out now ends; then only what was not issued yet
- * is looked at, and a few other chunks, others each time. pre: the plan covers the next launch, and may begin
- * with it. Caller holds the order lock and both directions' locks. */
+/* Makes the job's plan the schedule, from the next launch on, while the newest launch is being begun.
+ * `follows`: the plan begins with the next launch, where the active plan ends. Then only steps of the active
+ * plan that were not issued, and a sixteenth of the chunks, in turn, are compared. Precondition: the plan
+ * covers the next launch. Caller holds the order lock and both directions' locks. */
 void sl_plan_switch(const struct sl_planning *planning, struct sl_plan_job *job, bool follows);
 
 #endif

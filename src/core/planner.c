@@ -19,9 +19,9 @@ enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
 struct sl_planner {
     pthread_t thread;
     bool here;               /* there is no thread */
-    _Atomic uint32_t state;  /* the futex */
-    struct sl_plan_job job;  /* the caller's in MADE, else the thread's */
-    struct sl_plan_job next; /* the caller's, but in TO_MAKE */
+    _Atomic uint32_t state;  /* the futex word */
+    struct sl_plan_job job;  /* the caller's in state MADE, else the thread's */
+    struct sl_plan_job next; /* the caller's, except in state TO_MAKE */
     struct sl_pace pace;
 };
 

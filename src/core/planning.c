@@ -19,17 +19,17 @@
 #include "move/schedule_take.h"
 #include "move/stats.h"
 
-#define LAUNCHES_BETWEEN_PLANS 16 /* that are begun anew, while mispredictions are frequent */
-/* What a launch does for the next forecast, in chunks and accesses looked at: some microseconds. More where
- * nothing is planned yet. */
+#define LAUNCHES_BETWEEN_PLANS 16 /* the least number of launches between the begins of two plans */
+/* Work for the next forecast in each launch, in chunks and accesses processed: a few microseconds. More while
+ * no plan is active. */
 #define LEAST_UNITS 256
 #define UNITS_WITHOUT_PLAN 4096
 #define MOST_REFUSALS                                                                                        \
-    64 /* launches that leave the taking over to the next one, rather than wait for a lock */
+    64 /* launches in a row that only try the locks once, before one waits for the locks longer */
 
 enum { EIGHTHS = 8, MORE_LEAD = 2 };
-enum { LEAST_BELIEVED = 12 }; /* symbols: less is not worth a plan */
-/* When so many chunks came ahead, or such a part of the budget, it is judged by how much was used. */
+enum { LEAST_BELIEVED = 12 }; /* symbols: a plan for fewer does not pay */
+/* Confidence is judged once so many chunks, or such a part of the budget, were prefetched. */
 enum { ENOUGH_CHUNKS = 16, ENOUGH_PART = 4 };
 
 static void say(enum sl_status status)
@@ -38,7 +38,7 @@ static void say(enum sl_status status)
         sl_warn_once("no plan could be made (%s); chunks are fetched on demand", sl_status_text(status));
 }
 
-/* What was learned from the plans before. pre: no plan is being made. */
+/* What the previous plans learned. Precondition: no plan is being made. */
 static struct sl_plan_lessons *lessons(struct sl_planning *planning)
 {
     if (planning->unlearn) sl_plan_lessons_free(&planning->lessons);
@@ -46,7 +46,7 @@ static struct sl_plan_lessons *lessons(struct sl_planning *planning)
     return &planning->lessons;
 }
 
-/* Whether what is predicted is believed in for as far as would be planned. */
+/* Whether the prediction is trusted for longer than the active plan covers. */
 static bool is_believed(struct sl_planning *planning)
 {
     const struct sl_schedule *schedule = planning->schedule;
@@ -61,14 +61,14 @@ static bool is_believed(struct sl_planning *planning)
     return sl_history_believed(planning->history) >= planned + LEAST_BELIEVED;
 }
 
-/* Whether it is worth while to plan where nothing is planned. One plan that follows another is no reason
- * against it: where that one ends is where mispredictions happened before. */
+/* Whether a plan may be begun while none is active. Plans that followed another one do not count: such plans
+ * often end where mispredictions happen. */
 static bool may_begin_anew(const struct sl_planning *planning)
 {
     return planning->ticks->now >= planning->begun_anew_at + LAUNCHES_BETWEEN_PLANS;
 }
 
-/* What a profile predicts is planned before the program has gone far: nothing is on its way yet. */
+/* The first plan of a profile is made before the first launch needs it. */
 static bool is_first_of_profile(const struct sl_planning *planning)
 {
     return planning->history->primed_symbols && !planning->begun_at;
@@ -112,7 +112,7 @@ static void note_begin(struct sl_planning *planning)
     planning->refusals = planning->came_count = planning->followed = 0;
 }
 
-/* Whether what is carried out is what was planned last, and nothing has come in between. */
+/* Whether the active plan is the last forecast's, and nothing was mispredicted since. */
 static bool holds(const struct sl_planning *planning)
 {
     return atomic_load(&planning->schedule->active) &&
@@ -120,7 +120,8 @@ static bool holds(const struct sl_planning *planning)
            planning->known_mispredictions == planning->mispredictions;
 }
 
-/* `may_continue`: behind what is carried out, else with the chunks as they are. */
+/* `may_continue`: the forecast may begin at the end of the active plan, instead of with the chunks as they
+ * are. */
 static enum sl_status begin_forecast(struct sl_planning *planning, bool may_continue)
 {
     bool follows = may_continue && holds(planning);
@@ -130,7 +131,7 @@ static enum sl_status begin_forecast(struct sl_planning *planning, bool may_cont
     return planning->continues ? SL_OK : sl_forecast_begin(&planning->forecast);
 }
 
-/* The work is spread over the first half of what is left, where much is. */
+/* Spreads the forecast over the first half of the launches that are left in the active plan. */
 static size_t units_for(const struct sl_planning *planning)
 {
     const struct sl_forecast *forecast = &planning->forecast;
@@ -167,7 +168,7 @@ static void go_on_forecasting(struct sl_planning *planning)
 
 /* --- switch --- */
 
-/* A plan is late if what it follows ended before. */
+/* Counts a plan as late if the plan that it follows ended before it was ready. */
 static void note_late(struct sl_planning *planning, const struct sl_plan_job *job)
 {
     if (!planning->continues || planning->refusals || planning->ticks->now + 1 <= job->input.first_tick)
@@ -176,7 +177,7 @@ static void note_late(struct sl_planning *planning, const struct sl_plan_job *jo
     if (planning->lead_eighths < EIGHTHS) planning->lead_eighths += MORE_LEAD;
 }
 
-/* Puts the plan in the order in which the streams' launches came since it was begun. */
+/* Reorders the plan's steps as the streams' launches came since the forecast began. */
 static bool follow_streams(struct sl_planning *planning, struct sl_plan_job *job)
 {
     for (; job->input.histories && planning->followed < planning->came_count; planning->followed++)
@@ -186,7 +187,8 @@ static bool follow_streams(struct sl_planning *planning, struct sl_plan_job *job
     return true;
 }
 
-/* Something else than was predicted came since the forecast: whether the program goes on as it has it. */
+/* A misprediction happened since the forecast began: shifts the plan to where the program continues it.
+ * False: the program does not. */
 static bool catch_up(struct sl_planning *planning, struct sl_plan_job *job)
 {
     int64_t delay;
@@ -200,7 +202,7 @@ static bool catch_up(struct sl_planning *planning, struct sl_plan_job *job)
     return planning->ticks->now + 1 >= job->input.first_tick;
 }
 
-/* Whether the plan that was made is still of use; else why it is not. */
+/* Whether the finished plan is still useful; else *why says why not. */
 static bool still_serves(struct sl_planning *planning, struct sl_plan_job *job, enum sl_cancel_reason *why)
 {
     *why = SL_CANCEL_FAILED;
@@ -214,7 +216,7 @@ static bool still_serves(struct sl_planning *planning, struct sl_plan_job *job, 
     return follow_streams(planning, job);
 }
 
-/* False: a direction's lock is taken; the next launch switches. */
+/* False: a direction's lock is taken, so the next launch tries again. */
 static bool switch_to(struct sl_planning *planning, struct sl_plan_job *job, unsigned patience)
 {
     enum sl_cancel_reason why;
@@ -247,9 +249,9 @@ static void switch_or_wait(struct sl_planning *planning)
     planning->stage = SL_PLANNING_IDLE;
 }
 
-/* --- the stages, one after the other --- */
+/* --- the stages in order --- */
 
-/* All of them in this launch. */
+/* Runs all stages within this launch. */
 static void plan_at_once(struct sl_planning *planning)
 {
     struct sl_plan_job job = {0};
@@ -264,7 +266,7 @@ static void plan_at_once(struct sl_planning *planning)
     sl_plan_job_free(&job);
 }
 
-/* Allocations that lie elsewhere at once leave no launch time to come before the plan that knows it. */
+/* When allocations get other places, the plan must know that before the next launch. */
 static bool must_be_at_once(const struct sl_planning *planning)
 {
     return !planning->planner || is_first_of_profile(planning) ||
@@ -319,7 +321,7 @@ static void do_stage(struct sl_planning *planning)
     }
 }
 
-/* Where launches make the plans themselves, one that follows no other is carried out at once. */
+/* Inline mode: a plan that follows no other takes over at once. */
 static void do_stages(struct sl_planning *planning)
 {
     int before;
@@ -332,7 +334,7 @@ static void do_stages(struct sl_planning *planning)
 void sl_planning_go_on(struct sl_planning *planning)
 {
     if (!planning->budget->pressure || !planning->policy->plans) return;
-    if (sl_checks_failed()) { /* what plans are made from may be wrong; chunks come on demand */
+    if (sl_checks_failed()) { /* the plans' input may be wrong, so chunks are fetched on demand */
         if (atomic_load(&planning->schedule->active)) sl_planning_cancel(planning, SL_CANCEL_CHECK);
         return;
     }

@@ -1,5 +1,5 @@
-/* When plans are made, and by whom: by a thread of its own, for launches to come, or, where data is moved by
- * launches, by the one that needs a plan. Private to the core. */
+/* Decides when plans are made, and runs the stages: by the planner's thread ahead of time or, in inline mode,
+ * by the launch that needs the plan. Private to the core. */
 #ifndef SLUICE_PLANNING_H
 #define SLUICE_PLANNING_H
 
@@ -18,7 +18,7 @@ struct sl_successors;
 struct sl_ticks;
 
 #define SL_PLANNING_CAME 1024
-#define SL_PLANNING_LEAD 4 /* eighths, to begin with, where a thread of its own makes plans */
+#define SL_PLANNING_LEAD 4 /* initial lead in thread mode, in eighths */
 
 struct sl_planning {
     const struct sl_policy_traits *policy;
@@ -31,43 +31,44 @@ struct sl_planning {
     struct sl_migrator *migrator;
     struct sl_schedule *schedule;
     struct sl_stats *stats;
-    struct sl_planner *planner; /* NULL: a launch that needs a plan makes it */
+    struct sl_planner *planner; /* NULL: the launch that needs a plan makes it */
     struct sl_forecast forecast;
-    struct sl_plan_lessons lessons; /* the planner's while it is busy */
-    bool unlearn;                   /* they are of no more use */
+    struct sl_plan_lessons lessons; /* belong to the planner while it is busy */
+    bool unlearn;                   /* discard the lessons */
     enum {
         SL_PLANNING_IDLE,
         SL_PLANNING_FORECAST,
         SL_PLANNING_PLAN
-    } stage;                       /* PLAN: one is being made, or waits for its launch */
-    bool continues;                /* what is being planned follows what is carried out */
-    uint64_t mispredictions;       /* so far, planned or not */
-    uint64_t known_mispredictions; /* what that was when the forecast began */
-    uint64_t cancelled;            /* plans that were given up, or would have been; */
-    uint64_t known_cancelled;      /* what that was then */
-    sl_tick astray_at;             /* the launch from which on the program has gone other ways than the plan
-                                      that holds; 0: it has not */
-    sl_tick taken_at;              /* the launch in front of which the plan took over */
-    uint32_t lacked;               /* launches since then that came as planned and lacked something */
-    bool lacked_astray;            /* one that did not come as planned did: what it fetched took the place of
-                                      what the plan has stay */
-    uint64_t carried_out;          /* the schedule's generation that has the last forecast's plan */
-    uint32_t lead_eighths; /* of what a plan serves: so early the next one is begun; 0: when it is needed */
-    double first_late;     /* so late the first plan comes, as a part of what a plan serves: see backend.h */
-    uint64_t first_from;   /* symbols after which it could come; 0: not yet */
-    uint32_t refusals;     /* in a row, of a direction's lock */
-    size_t units;          /* for each launch */
+    } stage;                       /* PLAN: a plan is being made, or waits for its first launch */
+    bool continues;                /* the plan in work follows the active one */
+    uint64_t mispredictions;       /* mispredictions so far, by predictor or plan */
+    uint64_t known_mispredictions; /* their number when the forecast began */
+    uint64_t cancelled;            /* plans cancelled so far, including cancels without an active plan */
+    uint64_t known_cancelled;      /* their number when the forecast began */
+    sl_tick astray_at;     /* the launch at which the program deviated from the active plan, which is kept for
+                              now; 0: it follows the plan */
+    sl_tick taken_at;      /* the launch before which the plan took over */
+    uint32_t lacked;       /* launches since then that were planned but lacked chunks */
+    bool lacked_astray;    /* while the program deviated, a launch lacked chunks: fetching them evicted chunks
+                              that the plan keeps resident */
+    uint64_t carried_out;  /* the schedule's generation that carries out the last forecast's plan */
+    uint32_t lead_eighths; /* how early the next plan is begun, in eighths of the served launches; 0: at the
+                              last launch */
+    double first_late;     /* how late the first plan comes, as a part of what a plan serves: see backend.h */
+    uint64_t first_from;   /* symbols fed when the first plan became possible; 0: not yet */
+    uint32_t refusals;     /* consecutive failures to lock both directions */
+    size_t units;          /* of the forecast that each launch processes */
     sl_tick begun_at;
-    sl_tick begun_anew_at; /* the last that followed no other */
-    /* Where streams interleave by chance: the stream histories of the launches since the forecast began, as
-     * they came, and for how many of them the steps of the plan that was made were put in that order. */
+    sl_tick begun_anew_at; /* the last begin without an active plan */
+    /* For streams that interleave by chance: the stream histories of the launches since the forecast began,
+     * in real order, and for how many of them the finished plan's steps were reordered. */
     uint8_t came[SL_PLANNING_CAME];
     uint32_t came_count, followed;
 };
 
-/* Sees to it that there is a plan for what is predicted, or, once a check failed (base/check.h), that there
- * is none. planning->ticks->now is the launch being begun, whose chunks are seen to. Caller holds the order
- * lock, here and below. */
+/* Starts, continues or switches plans as needed; after a failed check (base/check.h) it cancels the plan
+ * instead. planning->ticks->now is the launch being begun, whose chunks were seen to already. Caller holds
+ * the order lock, here and below. */
 void sl_planning_go_on(struct sl_planning *planning);
 
 #endif

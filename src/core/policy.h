@@ -1,4 +1,4 @@
-/* What each policy (SLUICE_POLICY) has the core do: one table that the rest asks. */
+/* The properties of each policy (SLUICE_POLICY), in one table. */
 #ifndef SLUICE_POLICY_H
 #define SLUICE_POLICY_H
 
@@ -6,22 +6,21 @@
 #include "device/backend.h"
 #include "plan/plan.h"
 
-/* Which chunk leaves where no plan says it. */
+/* Which chunk is evicted if no plan decides. */
 enum sl_victims {
     SL_VICTIMS_LEAST_RECENT, /* the least recently used */
-    SL_VICTIMS_FIRST_IN,     /* the one that came first */
+    SL_VICTIMS_FIRST_IN,     /* the one that was fetched first */
 };
 
 struct sl_policy_traits {
     const char *name; /* as in the option table */
     enum sl_memory_use memory;
     enum sl_victims victims;
-    bool plans; /* what is predicted is planned; until then, and after mispredictions, it is as without a plan
-                 */
-    enum sl_plan_when when; /* of plans */
+    bool plans; /* predicted launches are planned; without a prediction, chunks are fetched on demand */
+    enum sl_plan_when when; /* for plans */
 };
 
-/* Whether anything moves before the launch that needs it is there: what the daemon's threads are for. */
+/* Whether chunks are moved before the launch that needs them begins, which is the daemon's work. */
 static inline bool sl_policy_moves_ahead(const struct sl_policy_traits *traits)
 {
     return traits->plans && traits->when != SL_PLAN_ON_DEMAND;

@@ -23,7 +23,7 @@ void sl_record_slabs(struct sl_recorder *recorder)
                                  .id = recorder->slabs_written * recorder->arena->chunks_per_slab,
                                  .a = recorder->arena->slabs[recorder->slabs_written].address,
                                  .b = SL_GIB};
-        if (!sl_record(recorder, event)) return; /* again with the next allocation */
+        if (!sl_record(recorder, event)) return; /* the next allocation tries again */
     }
 }
 
@@ -49,7 +49,7 @@ static struct sl_event launch_event(const struct sl_recorder *recorder, const st
     return event;
 }
 
-/* One record for each allocation: an access may go on in mappings that follow. */
+/* Writes a record for each allocation of an access, which may extend into the mappings that follow. */
 static bool push_access(const struct sl_recorder *recorder, const struct sl_access *access, uint64_t time_ns)
 {
     const struct sl_placement *placement = recorder->placement;
@@ -91,8 +91,8 @@ void sl_record_allocation(struct sl_recorder *recorder, enum sl_event_type type,
                                           .c = type == SL_EVENT_ALLOC ? s->site : 0});
 }
 
-/* A file with a limit has gone round: each of the next launches records some allocations that live, so that
- * none is held up. */
+/* After a trace file with a limit began a new lap, live allocations must be recorded again. Each launch
+ * records a few, so that none is delayed much. */
 static void write_again(struct sl_recorder *recorder)
 {
     uint32_t lap = sl_trace_lap(recorder->trace), end = recorder->placement->slot_count;
@@ -117,8 +117,8 @@ static void write_again(struct sl_recorder *recorder)
     }
 }
 
-/* What a symbol stands for is written once: a launch that repeats itself is one record. A symbol of which a
- * record was lost is written again. */
+/* Writes the accesses of a symbol only once, so a launch that repeats is one record. They are written again
+ * if a record was lost. */
 void sl_record_launch(struct sl_recorder *recorder, const struct sl_launch *launch,
                       const struct sl_usage *usage)
 {

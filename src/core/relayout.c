@@ -14,14 +14,14 @@
 #include "move/migrator.h"
 #include "predict/durations.h"
 
-#define MOST_WORK ((uint64_t)1 << 21) /* pairs of allocations and chunks: what a launch can be held up by */
+#define MOST_WORK ((uint64_t)1 << 21) /* pairs of allocations and chunks; bounds the delay of a launch */
 #define MOST_VARIANTS 200
-#define MOST_TRIED ((size_t)1 << 20) /* symbols and chunks of all variants: a fifth of a second */
+#define MOST_TRIED ((size_t)1 << 20) /* symbols and chunks, summed over all variants: a fifth of a second */
 #define MOST_PERIOD ((size_t)1 << 16)
-#define MOST_TRIES 6 /* each after twice as many periods as the one before */
-/* A layout that is better by a smaller part is no better. */
+#define MOST_TRIES 6 /* at intervals that double, from one period on */
+/* A layout must be better by at least one part in this. */
 enum { PART_THAT_PAYS = 100 };
-/* Tiny allocations have room for so much more of them. */
+/* Chunks of tiny allocations keep one part in this of their used bytes free for further ones. */
 enum { PART_FOR_MORE_TINY = 8 };
 
 struct maker {
@@ -29,22 +29,23 @@ struct maker {
     const sl_symbol *symbols;
     const uint64_t *notes;
     size_t note_count, period;
-    uint64_t *tried_notes;     /* of a layout that is judged, */
-    struct sl_forecast *trial; /* and what follows from them */
+    uint64_t *tried_notes;     /* notes of the layout that is judged */
+    struct sl_forecast *trial; /* the forecast made from them */
     struct sl_layout_item *items;
     struct part {
-        uint32_t symbol;  /* of the period, that allocates it; SL_NONE: it is there before */
-        uint32_t more;    /* items of the same allocation that follow: one for each chunk */
-        uint64_t last_ns; /* the end of its last use; 0: none yet */
-    } * parts;            /* beside `items` */
+        uint32_t symbol;  /* index in the period of its allocation; SL_NONE: it exists before */
+        uint32_t more;    /* further items of the same allocation, one for each chunk */
+        uint64_t last_ns; /* end of its last use; 0: none yet */
+    } * parts;            /* parallel to `items` */
     uint32_t count, item_capacity, part_capacity;
-    uint32_t *item_of;  /* by slot: the live one's first item; SL_NONE: none */
-    uint32_t *bin_of;   /* by chunk; SL_NONE: it is not looked at */
+    uint32_t *item_of;  /* by slot: first item of its live allocation; SL_NONE: none */
+    uint32_t *bin_of;   /* by chunk; SL_NONE: the chunk is not considered */
     sl_chunk *chunk_of; /* by bin */
     uint32_t bin_count, movable, allocations;
     uint64_t period_ns, gap_ns;
-    uint8_t home; /* of the first allocation of the period */
-    bool mixed;   /* another one is of another stream: where that one's memory was it would have to wait */
+    uint8_t home; /* the stream of the period's first allocation */
+    bool mixed; /* allocations of several streams: a place freed on another stream would have to be waited for
+                 */
 };
 
 static void close(struct maker *m)
@@ -66,7 +67,7 @@ static uint64_t duration_ns(const struct maker *m, size_t at)
     return 1 + sl_durations_ns(m->from->durations, m->symbols[at], record_of(m, at)->kernel);
 }
 
-/* Chunks that do not move, or are the program's to divide, have no room for others. */
+/* Chunks that are pinned or mapped by the program take no other allocations. */
 static bool is_left_alone(const struct sl_chunk_record *chunk)
 {
     return chunk->pinned || chunk->group == SL_GROUP_MAPPED;
@@ -95,7 +96,7 @@ static bool add_item(struct maker *m, sl_chunk c, uint64_t offset, uint64_t byte
     return true;
 }
 
-/* The allocation that takes the slot at `address`: an item in each of its chunks. What is tiny has none. */
+/* Adds an item for each chunk of the allocation of slot `s` at `address`. Tiny allocations get none. */
 static bool add_allocation(struct maker *m, uint32_t s, uint64_t address, uint32_t symbol)
 {
     const struct sl_arena *arena = m->from->arena;
@@ -118,8 +119,9 @@ static bool add_allocation(struct maker *m, uint32_t s, uint64_t address, uint32
     return true;
 }
 
-/* Chunks of tiny allocations are used nearly always, so what else lies in them takes no room from others:
- * behind all that are known, and some more. Their first items are the first of all. */
+/* Chunks of tiny allocations are used nearly all the time, so other allocations may use their spare room.
+ * Each gets an item that covers its tiny allocations and some room for more. These are the first items, so
+ * their numbers equal their bins'. */
 static bool add_tiny(struct maker *m)
 {
     const struct sl_arena *arena = m->from->arena;
@@ -160,7 +162,7 @@ static void mark(const struct maker *m, struct sl_layout_item *item, uint64_t fr
     for (uint64_t at = from; at <= to; at++) item->used[at % SL_LAYOUT_TIMES / 64] |= (uint64_t)1 << at % 64;
 }
 
-/* It stays where a copy out and one in would take longer than nobody uses it. */
+/* Between two uses the item counts as resident if a copy out and a copy in take longer than the gap. */
 static void note_use(const struct maker *m, uint32_t first, uint64_t from_ns, uint64_t to_ns)
 {
     struct part *part = &m->parts[first];
@@ -178,7 +180,8 @@ static void note_launch(const struct maker *m, const struct sl_symbol_record *re
     }
 }
 
-/* What was there before is a rest of the period before; when it comes again it is another item. */
+/* A life that began before the period is a rest of the previous period. The slot's next life is another
+ * item. */
 static void end_life(struct maker *m, uint32_t s, uint32_t at)
 {
     uint32_t first = m->item_of[s];
@@ -204,11 +207,11 @@ static bool begin_life(struct maker *m, uint32_t s, uint32_t at)
     if (m->allocations++ == 0) m->home = home;
     m->mixed |= home != m->home;
     if (at < m->period) return address && add_allocation(m, s, address, at);
-    m->item_of[s] = SL_NONE; /* it comes again */
+    m->item_of[s] = SL_NONE; /* the same allocation again, in the next period */
     return true;
 }
 
-/* One period, and the next: lives that begin in the first one end there at the latest. */
+/* Reads two periods: lives that begin in the first one end in the second at the latest. */
 static bool read_periods(struct maker *m)
 {
     uint64_t now_ns = m->period_ns;
@@ -255,7 +258,7 @@ static uint64_t address_of(const struct maker *m, const struct sl_layout_item *i
     return sl_arena_record(m->from->arena, m->chunk_of[item->bin])->address + item->offset;
 }
 
-/* Later periods are predicted from the same symbols. */
+/* Later periods are predicted from the same symbols, so their allocations get the same places. */
 static void note_places(const struct maker *m, const struct sl_layout_item *items, uint64_t *notes,
                         size_t count)
 {
@@ -272,7 +275,8 @@ static void renote(const struct maker *m)
             sl_predictor_renote(m->from->history->predictor, m->parts[i].symbol, address_of(m, &m->items[i]));
 }
 
-/* How long the window's launches take, by a plan without attempts: with more it is no better a measure. */
+/* The predicted time of the window with this layout, by a plan without attempts; more attempts would not make
+ * the comparison better. */
 static uint64_t time_of(void *self, const struct sl_layout_item *items)
 {
     const struct maker *m = self;

@@ -1,6 +1,6 @@
-/* Lets allocations come to lie as memory/layout.h has it, once a period was predicted from its first symbol
- * to its last: what the next ones are predicted to take becomes another place. Nothing that is allocated
- * moves. Caller holds the order lock. */
+/* Gives a period's allocations new places (memory/layout.h), once a whole period was predicted: changes the
+ * places at which their next lives are predicted. Nothing that is allocated moves. Caller holds the order
+ * lock. */
 #ifndef SLUICE_RELAYOUT_H
 #define SLUICE_RELAYOUT_H
 
@@ -10,20 +10,21 @@ struct sl_forecast_sources;
 struct sl_history;
 
 struct sl_relayout {
-    uint64_t due_at; /* symbols fed */
-    uint32_t tries;  /* so far */
-    uint32_t done;   /* of them that were better */
+    uint64_t due_at; /* in symbols fed */
+    uint32_t tries;  /* number so far */
+    uint32_t done;   /* tries whose layout was better */
 };
 
-/* Whether a forecast that begins now is to be preceded by one. */
+/* Whether to call sl_relayout before the next forecast. */
 bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_history *history);
 
-/* What was predicted, `count` symbols with the addresses that allocations are noted to take (0: their
- * slot's), gets other addresses if that is better. pre: the first symbol is the next one of the program. */
+/* Changes the places of allocations in `notes` if that makes the period faster. `symbols`, `notes`: `count`
+ * predicted symbols, and where their allocations are predicted to lie (0: at the slot's place). Precondition:
+ * the first symbol is the program's next one. */
 void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources *from,
                  const sl_symbol *symbols, uint64_t *notes, size_t count);
 
-/* Symbols and slots mean something else from now on. */
+/* Symbols and slots are numbered anew: starts over. */
 void sl_relayout_forget(struct sl_relayout *relayout);
 
 #endif

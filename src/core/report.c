@@ -12,12 +12,12 @@
 #include "base/options_path.h"
 #include "core/core.h"
 
-#define BESIDE ".live" /* the name of the figures' file beside the statistics */
+#define BESIDE ".live" /* suffix of the live file's name, after the name of the statistics */
 
 static struct sl_live *live;
-static char stats_path[PATH_MAX], live_path[PATH_MAX]; /* not on the stack: a thread may have little */
+static char stats_path[PATH_MAX], live_path[PATH_MAX]; /* not on the stack: the thread's stack may be small */
 
-/* What cannot be written at the end is refused at the start. */
+/* Checks at the start that the statistics can be written, not only at the end. */
 static void check_stats(const char *template)
 {
     if (!*template) return;
@@ -83,7 +83,8 @@ static void to_log_of_other(const char *line)
     sl_log(SL_LOG_INFO, "another device: %s", line);
 }
 
-/* The file is the first one's: once that has ended, it is written anew as others do. */
+/* The first core writes the file. Once it has ended, each further core that ends writes the file anew,
+ * with all cores. */
 static void write_stats(const struct sl_core *core)
 {
     uint32_t count = sl_cores_started();

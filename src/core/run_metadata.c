@@ -16,13 +16,13 @@
 #include "move/transfer.h"
 
 #define LONGEST_COMMAND 1000
-#define BETWEEN_CHANGES_NS 1000000000u /* what changes in every iteration is not written in every one */
+#define BETWEEN_CHANGES_NS 1000000000u /* between two records of changing numbers */
 
-/* "name=value": a later one of the same name stands for the earlier. */
+/* Records "name=value". A later value of the same name replaces the earlier one. */
 __attribute__((format(printf, 2, 3))) static void metadata(struct sl_recorder *recorder, const char *format,
                                                            ...)
 {
-    static char text[SL_INTERN_LONGEST + 1]; /* under the order lock, or before there is a second thread */
+    static char text[SL_INTERN_LONGEST + 1]; /* guarded by the order lock, or single-threaded */
     va_list arguments;
     if (!recorder->trace) return;
     va_start(arguments, format);
@@ -31,7 +31,7 @@ __attribute__((format(printf, 2, 3))) static void metadata(struct sl_recorder *r
     sl_record(recorder, (struct sl_event){.type = SL_EVENT_METADATA, .text = sl_intern(text)});
 }
 
-/* One that changes: its text is the name alone, since every text is kept for good. */
+/* Records a number that changes. Only its name is interned, because interned texts are never freed. */
 static void number(struct sl_recorder *recorder, const char *name, uint64_t value)
 {
     sl_record(recorder, (struct sl_event){.type = SL_EVENT_METADATA,
@@ -91,7 +91,7 @@ static bool has_grown(uint64_t from, uint64_t to)
     return to > from + from / 64;
 }
 
-/* As soon as it is known, and when it proves to be faster. */
+/* Records the link's speeds when they are first known, and again when they have grown. */
 static void write_link(struct sl_recorder *recorder, const struct sl_migrator *migrator)
 {
     uint64_t in = sl_transfers_speed(migrator->in.transfers),

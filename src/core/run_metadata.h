@@ -1,5 +1,5 @@
-/* What the trace says of the whole run: metadata, and where iterations end. Caller holds the order lock, or
- * is the only thread yet. */
+/* What the trace says about the whole run: metadata, and where iterations end. Caller holds the order
+ * lock, or no other thread exists yet. */
 #ifndef SLUICE_RUN_METADATA_H
 #define SLUICE_RUN_METADATA_H
 
@@ -9,15 +9,16 @@ struct sl_migrator;
 struct sl_recorder;
 struct sl_stats;
 
-/* The program's arguments with spaces between them, cut where they are long; malloc's. NULL: not known. */
+/* The program's arguments, joined by spaces and cut to a limit. Allocated with malloc. NULL: unknown. */
 char *sl_run_metadata_command(void);
-/* What is known at the start: of sluice, the device, the program. `policy`, `daemon`: by name. */
+/* Writes what is known at the start about sluice, the device and the program. `policy` and `daemon` are
+ * names. */
 void sl_run_metadata_start(struct sl_recorder *recorder, const struct sl_backend *backend, const char *policy,
                            const char *daemon);
-/* An iteration has ended, and was counted. */
+/* An iteration has ended and was counted. */
 void sl_run_metadata_iteration(struct sl_recorder *recorder, const struct sl_history *history,
                                const struct sl_migrator *migrator, const struct sl_stats *stats);
-/* What came of it. */
+/* Writes the totals of the run. */
 void sl_run_metadata_end(struct sl_recorder *recorder, const struct sl_history *history,
                          const struct sl_migrator *migrator, const struct sl_stats *stats);
 

@@ -22,9 +22,9 @@
 #include "trace/python_frames.h"
 
 static _Atomic bool tried;
-/* What is the same on all cores changes on all of them at once, also while one is added. */
+/* Counts that are equal on all cores change on all of them at once, also while a core is added. */
 static pthread_mutex_t everywhere = PTHREAD_MUTEX_INITIALIZER;
-static int captures; /* under way, as far as they began after the first start */
+static int captures; /* captures under way that began after the first start */
 
 void sl_runtime_load(void)
 {
@@ -118,8 +118,9 @@ enum sl_status sl_runtime_start_another(const struct sl_backend *backend, uint32
     return SL_OK;
 }
 
-/* A program may call exit in a signal handler that interrupted one of our calls, or have killed a thread
- * inside one: then the lock is never released, and the program must end all the same. */
+/* Locks if that takes at most a second. A program may call exit in a signal handler that interrupted one of
+ * our calls, or may have killed a thread inside one. Then the lock is never released, and the program must
+ * still end. */
 static bool lock_for_the_last_time(struct sl_lock *lock)
 {
     struct timespec until;
@@ -133,7 +134,7 @@ static bool lock_for_the_last_time(struct sl_lock *lock)
     return false;
 }
 
-/* The same holds for a direction's lock: the trace then lacks the times of the last movements. */
+/* The same for a direction's lock. Without it the trace lacks the times of the last movements. */
 static void settle_movements(struct sl_core *core)
 {
     struct sl_link_direction *directions[] = {&core->migrator.out, &core->migrator.in};
@@ -144,8 +145,8 @@ static void settle_movements(struct sl_core *core)
     }
 }
 
-/* Its threads, and what it has of the machine. The rest stays as it is until the process ends: another thread
- * may be between begin and end, and addresses in our arenas stay ours while the device has them. */
+/* Ends the core's threads and trace. Everything else is kept until the process ends, because another thread
+ * may be inside a launch, and our addresses stay ours as long as the device has them. */
 static void end_work(struct sl_core *core, bool device_gone)
 {
     sl_planner_stop(core->planning.planner);
@@ -163,7 +164,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
     struct sl_core *core = sl_core_numbered(number);
     int cancel_state;
     if (!core || !sl_cores_remove(core) || !lock_for_the_last_time(&core->order)) return;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written with the lock held */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written under the lock */
     if (!device_gone) sl_stalls_settle(&core->stalls);
     sl_schedule_cancel(&core->schedule);
     if (!device_gone) {
@@ -186,7 +187,7 @@ void sl_runtime_stop(bool device_gone)
     for (uint32_t c = 0; c < sl_cores_started(); c++) sl_runtime_stop_one(c, device_gone);
 }
 
-/* Nothing is freed: in a child of clone() another thread may have held the allocator's lock. */
+/* Frees nothing: in a child of clone() another thread may have held malloc's lock. */
 void sl_runtime_after_fork(void)
 {
     pthread_mutex_init(&everywhere, NULL);
@@ -242,7 +243,7 @@ void sl_runtime_capture(int change)
     pthread_mutex_unlock(&everywhere);
 }
 
-/* Streams of one device may wait for those of another. */
+/* On all cores, because streams of one device may wait for streams of another. */
 void sl_runtime_hold(int change)
 {
     pthread_mutex_lock(&everywhere);

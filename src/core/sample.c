@@ -13,12 +13,14 @@
 #include "trace/trace_write.h"
 
 #define SAMPLES 512
-#define FIRST_FASTER 8 /* a symbol's first sample for the trace comes so many times as early */
+#define FIRST_FASTER 8 /* a symbol's first sample for the trace comes so many times earlier */
 
-/* For plans: launches between two samples of symbols that were measured before, and between two of those that
- * are known well; the driver is asked no more often than once in so many what has run. */
+/* For plans: launches between two samples of symbols measured before, and of well-known symbols; and between
+ * two questions to the driver about finished samples. */
 enum { BETWEEN_AGAIN = 8, BETWEEN_RARE = 1024, BETWEEN_QUESTIONS = 64 };
-#define TRIES 16 /* to measure a symbol whose launches are never alone, before that becomes rare as well */
+/* Samples begun of a symbol that other threads always disturb, before it is timed as rarely as a well-known
+ * one. */
+#define TRIES 16
 
 enum sample_state { OPEN, RUNNING, DROPPED };
 
@@ -26,22 +28,22 @@ struct sl_sample {
     sl_event_handle before, after;
     sl_stream stream;
     enum sample_state state;
-    bool traced; /* its duration goes to the trace */
-    bool idle;   /* the stream had nothing to do when the launch came */
+    bool traced; /* the trace gets the duration */
+    bool idle;   /* the stream was idle when the launch was enqueued */
     sl_symbol symbol;
     uint32_t kernel;
     sl_tick tick;
 };
 
-/* Samples are in the order in which they began: `count` from `first` on. */
+/* A ring of samples in the order of their begin: `count` from `first` on. */
 struct sl_sampler {
-    uint32_t every, every_first; /* of the trace; 0: none is for it */
+    uint32_t every, every_first; /* sampling strides of the trace; 0: the trace gets no samples */
     uint32_t since;              /* launches since the last sample for the trace */
-    uint32_t searched;           /* of these, that might have been one but for the round */
+    uint32_t searched; /* of these, launches skipped because their symbol had its turn in this round */
     uint32_t round;
-    sl_tick again_at, rare_at; /* for plans */
-    sl_tick asked_at;          /* what has run */
-    bool refused;              /* the driver wants no events */
+    sl_tick again_at, rare_at; /* ticks from which samples for plans are allowed again */
+    sl_tick asked_at;          /* tick of the last question which samples are done */
+    bool refused;              /* the driver refused events */
     uint32_t first, count;
     struct sl_sample samples[SAMPLES];
 };
@@ -69,7 +71,7 @@ void sl_sampler_close(struct sl_sampling *sampling, bool device_gone)
     free(sampler);
 }
 
-/* Whether it is the turn of this symbol for the trace. */
+/* Whether the trace gets a sample of this symbol now. */
 static bool is_for_trace(struct sl_sampling *sampling, const struct sl_symbol_record *symbol, bool resident)
 {
     struct sl_sampler *sampler = sampling->sampler;
@@ -86,15 +88,14 @@ static bool is_for_trace(struct sl_sampling *sampling, const struct sl_symbol_re
     return false;
 }
 
-/* Collectives are few and long beside other launches, and ranks are compared by all of them. */
+/* All collectives are traced: they are few and long, and ranks are compared by them. */
 static bool is_traced_collective(const struct sl_sampler *sampler, const struct sl_launch *launch)
 {
     return sampler->every && launch->kind == SL_LAUNCH_COLLECTIVE;
 }
 
-/* Whether a plan, or whoever prefetches successors, should know better how long this one takes. The distance
- * between those that are known well is never the same, so that they are not the same ones of each iteration.
- */
+/* Whether planning or successor prefetch needs a sample of this symbol. The distance between samples of
+ * well-known symbols is random, so that they do not hit the same launches in each iteration. */
 static bool is_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
 {
     struct sl_sampler *sampler = sampling->sampler;
@@ -132,7 +133,7 @@ static void read_times(struct sl_sampling *sampling, const struct sl_sample *sam
     sl_trace_push(sampling->recorder->trace, &event);
 }
 
-/* The newest sample that was recorded, if it is done: its stream has passed all before it. */
+/* The newest recorded sample, if it is done: then all earlier ones of its stream are done, too. */
 static const struct sl_sample *find_passed(const struct sl_sampling *sampling)
 {
     const struct sl_backend *backend = sampling->backend;
@@ -174,7 +175,7 @@ void sl_samples_forget(struct sl_sampling *sampling)
         sampler->samples[(sampler->first + i) % SAMPLES].symbol = SL_NONE;
 }
 
-/* A place for one more sample, or NULL. */
+/* Room for one more sample, or NULL. */
 static struct sl_sample *next_place(struct sl_sampling *sampling, bool traced)
 {
     struct sl_sampler *sampler = sampling->sampler;
@@ -199,7 +200,7 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
     if (sampler->refused || (!traced && !(resident && is_for_plan(sampling, symbol)))) return NULL;
     if (atomic_load_explicit(&sampling->streams->captures, memory_order_relaxed)) return NULL;
     if (sl_ticks_submitted(sampling->ticks) != launch->tick - 1)
-        return NULL; /* another's may come between the events */
+        return NULL; /* another thread's launch may come between the events */
     struct sl_sample *sample = next_place(sampling, traced);
     if (!sample) return NULL;
     if (in_turn) {
@@ -212,7 +213,7 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
         return NULL;
     }
     sample->traced = traced;
-    sample->symbol = resident ? symbol : SL_NONE; /* over the link: longer than plans should count on */
+    sample->symbol = resident ? symbol : SL_NONE; /* uses the link: too slow a measure for plans */
     sample->kernel = kernel;
     sample->tick = launch->tick;
     sample->stream = launch->stream;
@@ -236,7 +237,7 @@ void sl_sample_end(struct sl_sampling *sampling, struct sl_sample *sample, const
 {
     const struct sl_backend *backend = sampling->backend;
     sl_lock(sampling->order);
-    /* What another thread launched meanwhile may lie between the events. */
+    /* Another thread's launch meanwhile may lie between the events. */
     bool alone = sampling->ticks->now == launch->tick && !atomic_load(&sampling->streams->captures) &&
                  !sampling->sampler->refused;
     sl_unlock(sampling->order);

@@ -1,14 +1,14 @@
-/* How long launches take on the device, for the trace and for plans: some are put between two events, which
- * are read later, without waiting. Launches whose chunks are all resident, in the steady state, never while
- * anything is captured. Caller holds the order lock, but for the two functions that enqueue.
+/* Measures the durations of launches on the device, for the trace and for plans: events around some launches,
+ * which are read later without waiting. Only launches whose chunks are all resident and which were predicted
+ * count, and none is timed while anything is captured. Caller holds the order lock, except for the two
+ * functions that enqueue.
  *
- * For the trace every collective, whether or not its chunks are resident, and of other launches one in so
- * many: every symbol once, eight times as often as said, so that all are known soon; then round by round, so
- * that none is timed a second time in a round in which another was not. A fixed stride would meet the same
- * launches of each iteration again.
+ * For the trace, every collective is timed, even if chunks are missing, and one in so many of the other
+ * launches: first every symbol once, eight times as often, then in rounds, each of which times every symbol
+ * once. A fixed stride would time the same launches of each iteration.
  *
- * For plans, from the moment when memory is short: every symbol once as soon as it comes, then, unless a
- * launch of the same shape took as long, twice more, in other iterations, then one launch in some thousand.
+ * For plans, once memory is short: every symbol once as soon as it is launched; twice more in other
+ * iterations, unless a launch of the same shape took as long; then about one launch in a thousand.
  */
 #ifndef SLUICE_SAMPLE_H
 #define SLUICE_SAMPLE_H
@@ -43,24 +43,25 @@ struct sl_sampling {
     struct sl_durations durations;
 };
 
-/* Launches are timed from now on, if they are not yet. Without memory they are not. `trace_sample`: of how
- * many launches the trace gets the duration of one, beside all collectives; 0: of none at all. */
+/* Starts timing launches, if that has not begun. Without memory, none is timed. `trace_sample`: the trace
+ * gets one launch in so many, beside all collectives; 0: none. */
 void sl_sampler_open(struct sl_sampling *sampling, uint32_t trace_sample);
-void sl_sampler_close(struct sl_sampling *sampling, bool device_gone); /* also where there is none */
+void sl_sampler_close(struct sl_sampling *sampling, bool device_gone); /* accepts one without a sampler */
 
-/* The launch is about to be given to the driver, after all that it waits for. `resident`: its chunks are,
- * by the time that its stream gets there. Its sample, or NULL: it is not timed. */
+/* Begins a sample of a launch that is about to be enqueued behind everything it waits for. `resident`: its
+ * chunks will be resident when its stream gets there. NULL: it is not timed. */
 struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_launch *launch,
                                   sl_symbol symbol, uint32_t kernel, bool resident);
-/* Notes when the launch began. Enqueues: the order lock must not be held. */
+/* Records the begin event. Enqueues: the order lock must not be held. */
 void sl_sample_record(struct sl_sampling *sampling, const struct sl_sample *sample, sl_stream stream);
-/* The driver has it, or refused it. The same. */
+/* The driver accepted the launch or refused it: records the end event. Enqueues: the order lock must not be
+ * held. */
 void sl_sample_end(struct sl_sampling *sampling, struct sl_sample *sample, const struct sl_launch *launch,
                    bool ok);
 
-/* Reads those that have run. */
+/* Reads the samples that are done. */
 void sl_samples_settle(struct sl_sampling *sampling);
-/* Symbols mean something else from now on. */
+/* Symbols are numbered anew: detaches the samples from them. */
 void sl_samples_forget(struct sl_sampling *sampling);
 
 #endif

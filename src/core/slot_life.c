@@ -4,10 +4,10 @@
 #include "core/feed.h"
 #include "core/record.h"
 
-/* Slots that only remember where an allocation was, before they are forgotten. */
+/* The most slots that only remember an earlier allocation's place; with more, they are forgotten. */
 #define MOST_REMEMBERED ((uint32_t)1 << 16)
 
-/* Slot `s`, by its name at that time. */
+/* Feeds the allocation or free of slot `s`. `name`: the slot's name (docs/words.md) at that time. */
 static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s, uint32_t name)
 {
     struct sl_slot *named = &core->placement.slots[name];

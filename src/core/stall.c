@@ -22,7 +22,8 @@ static void settle(struct sl_stalls *stalls, struct sl_stall *stall)
     sl_record(stalls->recorder, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
 }
 
-/* The newest first: what its stream has passed is not asked about, nor are the fetches before its own. */
+/* Begins with the newest stall: if a stream has passed that, it has passed its earlier ones, so the driver is
+ * not asked about them. */
 void sl_stalls_settle(struct sl_stalls *stalls)
 {
     const struct sl_backend *backend = stalls->backend;
@@ -45,7 +46,7 @@ struct sl_stall *sl_stall_new(struct sl_stalls *stalls)
     struct sl_stall *stall = &stalls->at[stalls->next % SL_STALLS];
     if (stalls->next % SL_STALLS == 0 && stall->in_sequence) sl_stalls_settle(stalls);
     stalls->next++;
-    if (atomic_load(&stall->given)) return NULL; /* a thread was held up meanwhile */
+    if (atomic_load(&stall->given)) return NULL; /* its thread has not enqueued its wait yet */
     stall->in_sequence = 0;
     if (!sl_backend_has_timed_event(stalls->backend, &stall->reached)) return NULL;
     stall->tick = stalls->ticks->now;

@@ -7,7 +7,7 @@
 #include "core/late_frees.h"
 #include "trace/emit.h"
 
-/* No launch's tick if one that has begun may reach the driver after what is asked of it now. */
+/* The last launch; UINT64_MAX if a launch has begun that may reach the driver only later. */
 static sl_tick all_submitted(const struct sl_core *core)
 {
     return sl_ticks_submitted(&core->ticks) == core->ticks.now ? core->ticks.now : UINT64_MAX;
@@ -18,7 +18,7 @@ struct sl_sync_mark sl_runtime_synchronizing(void)
     struct sl_core *core = sl_core_running();
     struct sl_sync_mark mark = {0};
     if (!core) return mark;
-    sl_frees_flush(&core->reuse.frees); /* what is freed meanwhile has another point */
+    sl_frees_flush(&core->reuse.frees); /* later frees get a point of their own */
     sl_lock(&core->order);
     mark = (struct sl_sync_mark){.tick = all_submitted(core), .frees = sl_frees_now(&core->reuse.frees)};
     sl_unlock(&core->order);
@@ -32,7 +32,7 @@ void sl_runtime_synchronized(struct sl_sync_mark before)
     sl_lock(&core->order);
     sl_frees_pass(&core->reuse.frees,
                   SL_GUARD(PASSED_BEFORE) ? before.frees : sl_frees_now(&core->reuse.frees));
-    if (core->ticks.now == before.tick || !SL_GUARD(QUIET_BEFORE)) { /* nobody launched meanwhile */
+    if (core->ticks.now == before.tick || !SL_GUARD(QUIET_BEFORE)) { /* no launch began meanwhile */
         core->streams.active = 0;
         sl_waits_end(&core->streams.gone, &core->reuse.frees);
         sl_joins_end(&core->reuse);
@@ -42,7 +42,8 @@ void sl_runtime_synchronized(struct sl_sync_mark before)
     if (sl_late_frees_any()) sl_late_frees_look();
 }
 
-/* pre: as for sl_behind_*; takes the order lock. */
+/* Precondition: the order lock is not held; takes it. `asks`: ask the driver whether the stream is loose
+ * (behind.h). */
 static struct sl_behind_stream stream_of(struct sl_core *core, sl_stream handle, bool asks)
 {
     sl_lock(&core->order);
@@ -76,7 +77,8 @@ void sl_runtime_event_recorded(const void *event, sl_stream handle)
     sl_behind_recorded(&core->migrator.behind, stream_of(core, handle, false).number, event);
 }
 
-/* What waits for another device's collective is as one of this device that is over when that is. */
+/* Whether the event lies behind another device's collective. A stream that waits for it counts as having
+ * launched a collective of this device. */
 static bool lies_behind_other(const struct sl_core *core, const void *event)
 {
     bool lies = false;
@@ -113,9 +115,9 @@ void sl_runtime_finish(void)
     uint64_t began_ns = sl_runtime_wait_begins();
     sl_points_wait(&core->reuse.frees, points);
     sl_runtime_wait_ended(began_ns, SL_SYNC_CONTEXT, 0);
-    /* A stream that captures has work still, though what came before the capture is done. */
+    /* Work before the capture is done, but a stream that captures still counts as active. */
     if (!atomic_load(&core->streams.captures))
-        sl_runtime_synchronized(before); /* frees in a row ask the driver once */
+        sl_runtime_synchronized(before); /* so several frees in a row wait only once */
 }
 
 void sl_runtime_work_comes(void)

@@ -1,4 +1,4 @@
-/* The launches so far, by number. */
+/* The numbers of the launches so far. */
 #ifndef SLUICE_TICKS_H
 #define SLUICE_TICKS_H
 
@@ -6,11 +6,11 @@
 
 #include "base/types.h"
 
-#define SL_OPEN_LAUNCHES 64 /* launches between begin and end, one for each thread */
+#define SL_OPEN_LAUNCHES 64 /* slots for launches between begin and end, indexed by tick modulo this */
 
 struct sl_ticks {
-    sl_tick now;                            /* of the last that has begun */
-    _Atomic sl_tick open[SL_OPEN_LAUNCHES]; /* begun and not ended; 0: free */
+    sl_tick now;                            /* the last launch that has begun */
+    _Atomic sl_tick open[SL_OPEN_LAUNCHES]; /* launches begun and not ended; 0: free */
 };
 
 /* The newest tick up to which every launch has ended. Caller holds the order lock. */

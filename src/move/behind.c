@@ -22,7 +22,7 @@ void sl_behind_close(struct sl_behind *behind, bool device_gone)
     memset(behind, 0, sizeof *behind);
 }
 
-/* From here on: pre: the lock is taken. */
+/* The lock must be held, from here on. */
 static void ask(struct sl_behind *behind)
 {
     const struct sl_backend *backend = behind->backend;
@@ -34,7 +34,7 @@ static void ask(struct sl_behind *behind)
     }
 }
 
-/* One that nobody watches is over when the program has waited for everything. */
+/* A collective without an event is over only after the program has waited for everything. */
 static bool is_over(const struct sl_behind *behind, uint64_t number)
 {
     return !number || (number <= behind->over && (!behind->unwatched || number < behind->unwatched));
@@ -68,7 +68,7 @@ static uint32_t place_of(const struct sl_behind *behind, const void *event)
     return at;
 }
 
-/* Events that were last recorded behind what is over are as if they were not known. */
+/* Rebuilds the table without events whose collectives are over. */
 static void forget_what_is_over(struct sl_behind *behind)
 {
     const struct sl_behind_event *kept = behind->kept;
@@ -82,7 +82,7 @@ static void forget_what_is_over(struct sl_behind *behind)
     }
 }
 
-/* An event behind the collective; false: there is none to be had. The lock is given up for it. */
+/* Records an event behind the collective; false: impossible. Releases the lock meanwhile. */
 static bool record(struct sl_behind *behind, sl_stream handle, sl_event_handle *event)
 {
     const struct sl_backend *backend = behind->backend;
@@ -101,7 +101,7 @@ void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream 
     sl_lock(&behind->lock);
     atomic_store(&behind->any, true);
     ask(behind);
-    /* From now on, and not only when its event is recorded. */
+    /* Counts from now on, and not only when its event is recorded. */
     uint64_t number = ++behind->launched;
     note(behind, stream, number);
     bool recorded = record(behind, stream->handle, &event);

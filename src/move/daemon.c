@@ -12,8 +12,8 @@
 #include "base/test_delay.h"
 #include "base/thread.h"
 
-#define UNDER_WAY 2         /* movements of a direction that may be submitted and unfinished */
-#define PATIENCE_NS 1000000 /* with a program that freed and has not gone on */
+#define UNDER_WAY 2         /* movements of a direction that may be in flight */
+#define PATIENCE_NS 1000000 /* after a free, until the daemon records its point instead of the program */
 
 enum { AT_WORK, IN_A_WAIT, LEFT_THERE };
 
@@ -26,13 +26,13 @@ struct worker {
 
 struct sl_daemon {
     struct sl_schedule *schedule;
-    _Atomic uint32_t news; /* counts wake-ups; the futex */
+    _Atomic uint32_t news; /* counts wake-ups; the futex word */
     _Atomic uint32_t sleepers;
     _Atomic bool stopping;
     struct worker workers[2];
 };
 
-/* `most`: for how long; NULL: as long as it takes. */
+/* `most`: the longest time; NULL: no limit. */
 static void sleep_unless_news(struct sl_daemon *daemon, uint32_t seen, const struct timespec *most)
 {
     atomic_fetch_add(&daemon->sleepers, 1);
@@ -48,7 +48,7 @@ void sl_daemon_wake(struct sl_daemon *daemon)
 }
 
 /* Waits on the host until the step can start at once, or the daemon is stopped. The plan may change
- * meanwhile: issuing checks again. */
+ * meanwhile, so the step is checked again when it is issued. */
 static void wait_until_ready(const struct sl_daemon *daemon, bool out, const struct sl_pending *pending)
 {
     struct sl_migrator *migrator = daemon->schedule->migrator;
@@ -66,7 +66,7 @@ static void wait_until_ready(const struct sl_daemon *daemon, bool out, const str
                                           pending->fence->events[__builtin_ctzll(rest)]);
 }
 
-/* False when the daemon was stopped meanwhile and does not wait for us: what we work on may go away. */
+/* False: the daemon was stopped meanwhile and does not wait for this thread, so its data may be gone. */
 static bool wait_for_step(struct worker *worker, const struct sl_pending *pending)
 {
     const struct sl_daemon *daemon = worker->daemon;
@@ -76,8 +76,8 @@ static bool wait_for_step(struct worker *worker, const struct sl_pending *pendin
     return atomic_compare_exchange_strong(&worker->where, &where, AT_WORK);
 }
 
-/* The program records the points of its frees when it goes on. Where it does something else for long what was
- * freed may go nevertheless. */
+/* The program records the points of its frees when it continues. If it does something else for long, they are
+ * recorded here, so that the freed memory can be discarded. */
 static void record_points(struct sl_daemon *daemon, uint32_t seen)
 {
     static const struct timespec patience = {.tv_nsec = PATIENCE_NS};
@@ -105,7 +105,7 @@ static void *work(void *argument)
         if (atomic_load(&daemon->stopping)) break;
         if (worker->out && sl_schedule_is_open(schedule, pending.chunk)) record_points(daemon, seen);
         sl_schedule_issue_pending(schedule, worker->out, &pending);
-        if (worker->out) sl_daemon_wake(daemon); /* a frame for the other direction */
+        if (worker->out) sl_daemon_wake(daemon); /* the other direction may use the frame */
     }
     return NULL;
 }

@@ -1,9 +1,9 @@
-/* The daemon: one thread for each direction of the link, carrying out the schedule as its launches are
+/* The daemon: a thread for each direction of the link, which carries out the schedule as launches are
  * submitted.
  *
- * A thread waits on the host for what its next movement depends on and only then issues it on the direction's
- * idle stream, so that nothing piles up in the driver. At most a few movements are under way in each
- * direction. The threads block all signals and take neither the order lock nor any lock of the program's.
+ * A thread waits on the host until its next movement can start, and only then issues it, so that movements do
+ * not queue up in the driver. At most a few movements are in flight in each direction. The threads block all
+ * signals and take neither the order lock nor any lock of the program.
  */
 #ifndef SLUICE_DAEMON_H
 #define SLUICE_DAEMON_H
@@ -13,11 +13,11 @@
 struct sl_daemon;
 
 enum sl_status sl_daemon_start(struct sl_schedule *schedule, struct sl_daemon **out);
-/* Says that there may be something to do: a launch was submitted, or a plan installed. Wakes nobody
- * needlessly. */
+/* A launch was submitted, or a plan installed. Makes a system call only if a thread sleeps. */
 void sl_daemon_wake(struct sl_daemon *daemon);
-/* Ends the threads after the movement they are in. With `leave_waiting`, at the process's end, one that waits
- * for the device is left there: it may wait for ever, and touches nothing afterwards. Accepts NULL. */
+/* Ends the threads after their current movement. With `leave_waiting`, at the end of the process, a thread
+ * that waits for the device is left alone: it may wait forever, and touches nothing afterwards. Accepts
+ * NULL. */
 void sl_daemon_stop(struct sl_daemon *daemon, bool leave_waiting);
 
 #endif

@@ -10,7 +10,7 @@ static _Atomic(sl_event_handle) *event_at(const struct sl_link_direction *direct
     return &direction->events[sequence % SL_EVENTS_MOST];
 }
 
-/* Stalls are measured up to the end of the fetch that a launch waited for, so those have a time. */
+/* Events of fetches have timing, because a launch's stall ends at the fetch that it waits for. */
 static enum sl_status new_event(const struct sl_link_direction *direction, const struct sl_backend *backend,
                                 sl_event_handle *out)
 {
@@ -44,7 +44,7 @@ void sl_link_direction_close(struct sl_link_direction *direction, const struct s
     atomic_store(&direction->event_count, 0);
 }
 
-/* The first movements have theirs from the start. */
+/* The first movements have an event from the start. */
 static sl_event_handle event_for(struct sl_link_direction *direction, const struct sl_backend *backend,
                                  bool ask, uint64_t sequence)
 {

@@ -11,7 +11,7 @@ static uint32_t held(const struct sl_link_lane *lane)
     return lane->count < SL_LINK_SPANS ? (uint32_t)lane->count : SL_LINK_SPANS;
 }
 
-/* Nanoseconds of the span in which the other direction ran. */
+/* Nanoseconds of the span in which the other direction ran as well. */
 static uint64_t shared_ns(const struct sl_link_span *span, const struct sl_link_lane *other)
 {
     uint64_t shared = 0;
@@ -25,8 +25,8 @@ static uint64_t shared_ns(const struct sl_link_span *span, const struct sl_link_
     return shared < whole ? shared : whole;
 }
 
-/* The median of what each movement says: some of what counts as moved may have been there already, and one
- * may have waited for what nobody saw. */
+/* The median over the movements: for some, part of the data may have been there already, and some may have
+ * waited for something unknown. */
 static uint64_t speed(const struct sl_link_lane *lane, const struct sl_link_lane *other)
 {
     uint64_t sorted[SL_LINK_SPANS];

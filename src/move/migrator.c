@@ -11,7 +11,7 @@
 #include "device/ordering.h"
 #include "move/transfer.h"
 
-#define MOVEMENTS_BETWEEN_TIMES 4096 /* without a trace */
+#define MOVEMENTS_BETWEEN_TIMES 4096 /* without a trace, between two timed series */
 
 enum sl_status sl_migrator_init(struct sl_migrator *migrator, const struct sl_backend *backend,
                                 struct sl_arena *arena, struct sl_stats *stats, const _Atomic int *captures)
@@ -61,8 +61,8 @@ void sl_migrator_settle_times(struct sl_migrator *migrator, struct sl_link_direc
     if (direction->transfers && !atomic_load(migrator->captures)) sl_transfers_settle(direction->transfers);
 }
 
-/* Both directions at once, so that it is seen what they did at the same time. The clock gets an anchor in
- * front of them: an old one would not be exact. pre: both locks are taken. */
+/* Times both directions at once, to see how they share the link. The clock gets a new anchor in front of
+ * them, because an old one would not be exact. Precondition: both locks are held. */
 static void time_some(struct sl_migrator *migrator)
 {
     uint64_t issued = atomic_load(&migrator->in.issued) + atomic_load(&migrator->out.issued);
@@ -73,7 +73,7 @@ static void time_some(struct sl_migrator *migrator)
     sl_transfers_time_some(migrator->out.transfers);
 }
 
-/* Fetches first: the anchor stands in front of them. */
+/* Fetches first: the anchor is in front of them. */
 static void measure(struct sl_migrator *migrator)
 {
     if (atomic_load(migrator->captures)) return;
@@ -130,8 +130,8 @@ bool sl_migrator_done(struct sl_migrator *migrator, struct sl_link_direction *di
     return sl_link_direction_is_done(direction, migrator->backend, sequence);
 }
 
-/* A number is given out just before the driver call: whoever saw it may be ahead of the thread that submits
- * it. */
+/* A movement gets its number just before the driver call. Another thread may see the number before the
+ * movement is submitted. */
 static void wait_submitted(const struct sl_link_direction *direction, uint64_t sequence)
 {
     while (atomic_load_explicit(&direction->issued, memory_order_acquire) < sequence) sched_yield();
@@ -141,8 +141,8 @@ void sl_migrator_wait(struct sl_migrator *migrator, struct sl_link_direction *di
                       sl_stream stream)
 {
     wait_submitted(direction, sequence);
-    /* Its own is waited for though it be done: from that a device with a time of its own knows what came
-     * first. */
+    /* If the movement still has its own event, the wait is enqueued even if the movement is done: simulated
+     * devices with a clock of their own learn the order from it. */
     if (!sl_link_direction_has_event(direction, sequence) &&
         sl_link_direction_known_done(direction, sequence))
         return;
@@ -159,8 +159,8 @@ void sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_directio
         sl_link_direction_set_done(direction, sequence);
 }
 
-/* Makes the out stream wait for those who were seen to use the chunk: what leaves under their hands is slow.
- */
+/* Makes the out stream wait for the streams that were seen to use the chunk: evicting it while a kernel uses
+ * it is slow. */
 static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record *chunk,
                            const struct sl_fence *fence)
 {
@@ -196,17 +196,17 @@ bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c)
     return behind;
 }
 
-/* Makes the out stream wait for the frees of all memory in the chunk, whose content is said to be dead and
- * whose discard is announced. False: it must not be discarded, since a free may be long in coming, or its
- * point is not recorded yet, or the chunk was taken in between: then its frees left the list with that,
- * perhaps before they were seen here. */
+/* Makes the out stream wait for the frees of all memory in the chunk, whose content is dead and whose discard
+ * is announced. False: the chunk must not be discarded, because a free may take long, its point is not
+ * recorded yet, or the chunk was taken meanwhile. In the last case its frees may have left the list before
+ * they were seen here. */
 static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_record *chunk)
 {
     struct sl_waits waits = {0};
     if (!migrator->frees) return true;
     sl_frees_peek(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes, &waits);
     bool taken = atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_MEANWHILE);
-    /* To record a point gives work to a stream of the program's, which may be full. */
+    /* Recording a point would enqueue into a stream of the program, whose queue may be full. */
     bool open = sl_waits_are_open(&waits) && SL_GUARD(OPEN_IS_NOT_DISCARDED);
     bool may_wait =
         !taken && !open &&
@@ -217,7 +217,7 @@ static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_r
     return may_wait;
 }
 
-/* pre: the direction's lock is taken. */
+/* Precondition: the direction's lock is held. */
 static void tie_clock(struct sl_migrator *migrator, struct sl_link_direction *direction)
 {
     if (!sl_device_clock_is_old(migrator->clock)) return;
@@ -234,13 +234,13 @@ uint64_t sl_migrator_when(struct sl_migrator *migrator, sl_event_handle event)
 void sl_migrator_tie_clock(struct sl_migrator *migrator)
 {
     if (!migrator->clock || !migrator->traced || !sl_device_clock_is_old(migrator->clock)) return;
-    /* Whoever holds the lock is about to move something, and does it. */
+    /* A thread that holds the lock is about to move a chunk, and ties the clock itself. */
     if (!sl_try_lock(&migrator->in.lock)) return;
     tie_clock(migrator, &migrator->in);
     sl_unlock(&migrator->in.lock);
 }
 
-/* Before the stream is made to wait for what must come before a movement. */
+/* Call it before the stream is made to wait for the movement's conditions. */
 static void begin_timing(struct sl_migrator *migrator, struct sl_link_direction *direction)
 {
     if (!direction->transfers) return;
@@ -256,7 +256,8 @@ static bool begin_transfer(struct sl_link_direction *direction)
     return direction->transfers && sl_transfers_begin(direction->transfers);
 }
 
-/* Closes a movement: its event, its number. One that was refused has both, too: what it waited for counts. */
+/* Ends a movement: records its event and publishes its number. A refused movement has both, too, because
+ * other work may already wait for them. */
 static uint64_t submitted(struct sl_migrator *migrator, struct sl_link_direction *direction,
                           enum sl_status status)
 {
@@ -280,20 +281,20 @@ static _Atomic uint64_t *left_at(const struct sl_migrator *migrator, uint64_t se
     return &migrator->left_bytes[sequence % SL_EVENTS_MOST];
 }
 
-/* Of the next out movement. pre: the direction's lock is taken. */
+/* For the next out movement. Precondition: the direction's lock is held. */
 static void note_left(struct sl_migrator *migrator, uint64_t sequence, uint64_t bytes)
 {
     atomic_store(left_at(migrator, sequence), atomic_load(left_at(migrator, sequence - 1)) + bytes);
 }
 
-/* What is read first may be older than what is read then: that errs on the side of waiting. */
+/* The values read first may be older than those read later: at worst the fetch waits too long. */
 uint64_t sl_migrator_room_after(const struct sl_migrator *migrator, sl_chunk c, uint64_t bytes,
                                 uint64_t budget_bytes)
 {
     uint64_t held = atomic_load(&sl_arena_record(migrator->arena, c)->frame_bytes);
     uint64_t occupied = atomic_load(&migrator->occupied_bytes) + (bytes > held ? bytes - held : 0);
     uint64_t first = atomic_load(&migrator->out.done), last = atomic_load(&migrator->out.issued);
-    /* What older ones left is overwritten before long. */
+    /* Older entries are about to be overwritten. */
     if (last > first + SL_EVENTS_MOST / 2) first = last - SL_EVENTS_MOST / 2;
     uint64_t left = atomic_load(left_at(migrator, last));
     while (first < last) {
@@ -306,8 +307,8 @@ uint64_t sl_migrator_room_after(const struct sl_migrator *migrator, sl_chunk c, 
     return first;
 }
 
-/* The chunk changed under our hands after it gave its number: whoever saw that waits for it, so it comes,
- * though nothing moves. */
+/* Another thread changed the chunk after its number was published. Threads that saw the number wait for it,
+ * so an empty movement gets it. */
 static uint64_t give_up(struct sl_migrator *migrator, struct sl_link_direction *direction)
 {
     if (direction == &migrator->out) note_left(migrator, atomic_load(&direction->issued) + 1, 0);
@@ -322,7 +323,8 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
     struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
     uint64_t sequence = atomic_load(&migrator->out.issued) + 1;
     if (atomic_load(&migrator->failed) || chunk->pinned || !sl_chunk_is_resident(chunk)) return 0;
-    /* Before the content says that it left, so that whoever sees that also sees what to wait for. */
+    /* Published before the content changes, so a thread that sees the new content also sees what to wait
+     * for. */
     uint64_t dropped = atomic_load(&chunk->discard_sequence);
     SL_CHECK(atomic_load(&chunk->out_sequence) < sequence);
     atomic_store(&chunk->out_sequence, sequence);
@@ -356,12 +358,12 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
     return sequence;
 }
 
-/* Changes an absent chunk's content to resident. False when it is resident or changes under our hands. */
+/* Makes an absent chunk's content resident. False: it is resident already, or was changed meanwhile. */
 static bool arrive(struct sl_chunk_record *chunk, bool *dead)
 {
     *dead = sl_content_change(chunk, SL_CONTENT_DEAD, SL_CONTENT_RESIDENT_DEAD);
     if (!*dead) return sl_content_change(chunk, SL_CONTENT_HOST, SL_CONTENT_RESIDENT);
-    /* An allocation that came in between did not see RESIDENT_DEAD; one that comes later does. */
+    /* An allocation placed meanwhile did not see RESIDENT_DEAD; a later one does. */
     if (atomic_load(&chunk->bytes)) sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
     return true;
 }
@@ -375,7 +377,7 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk c, uint64_t by
     bool dead = false;
     if (!SL_CHECK(bytes <= migrator->arena->chunk_bytes)) return 0;
     if (atomic_load(&migrator->failed) || bytes <= held || (!held && sl_chunk_is_resident(chunk))) return 0;
-    /* Waiting comes before the content changes: a release that sees it resident waits for us in turn. */
+    /* Waits before the content changes: once an eviction sees the chunk resident, it waits for this fetch. */
     uint64_t own = atomic_load(&chunk->out_sequence);
     while (own > atomic_load(&migrator->out.issued)) {
         sched_yield();
@@ -415,7 +417,7 @@ void sl_migrator_discard(struct sl_migrator *migrator, sl_chunk c)
     if (atomic_load(&migrator->failed) || migrator->keeps_dead || atomic_load(&chunk->bytes) ||
         atomic_load(&chunk->content) != SL_CONTENT_DEAD)
         return;
-    /* Either whoever takes the chunk sees this number, or the chunk is seen to be taken. */
+    /* Either the next owner of the chunk sees this number, or the discard sees that the chunk was taken. */
     atomic_store(&chunk->discard_sequence, sequence);
     note_left(migrator, sequence, 0);
     atomic_store(&chunk->out_sequence, sequence);

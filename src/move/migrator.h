@@ -14,13 +14,13 @@
  *            DEAD ───────────────────────────▶ RESIDENT, or RESIDENT_DEAD where no allocation lies in it
  *                  sl_migrator_fetch (populate)
  *
- * The migrator's changes are compare-and-swaps made before the driver call, under the direction's lock.
+ * The migrator changes the content by compare-and-swap before the driver call, under the direction's lock.
  *
- * One rule keeps data: only a free makes content dead, and only what is dead is discarded. A chunk is
- * RESIDENT_DEAD or DEAD only while no allocation lies in it, whatever a plan believed. A discard waits on the
- * device for the points of the frees (frees.h) of all memory in the chunk; whoever gets memory of the chunk
- * waits for the discard (sl_chunk_record.discard_sequence). Evictions copy, and fetches copy back: these are
- * right at any time, whoever uses the chunk meanwhile, and what they wait for is for speed alone.
+ * One rule keeps data: only a free makes content dead, and only dead content is discarded. A chunk is
+ * RESIDENT_DEAD or DEAD only while no allocation lies in it, whatever a plan expects. A discard waits on the
+ * device for the points of the frees (frees.h) of all memory in the chunk. The next owner of memory in the
+ * chunk waits for the discard (sl_chunk_record.discard_sequence). Evictions copy, and fetches copy back, so
+ * they are right at any time, even while kernels use the chunk; their waits only save time.
  */
 #ifndef SLUICE_MIGRATOR_H
 #define SLUICE_MIGRATOR_H
@@ -33,115 +33,114 @@
 #include "move/stats.h"
 
 #define SL_STREAMS 64
-#define SL_SHARED_STREAM 63 /* the number of all streams that found none of their own */
+#define SL_SHARED_STREAM 63 /* the common number of all streams that have none of their own */
 
-/* Events that stand for "all that was submitted to these streams until now". What waits for one does so for
- * speed alone. */
+/* Events that cover all work submitted to some streams so far. Evictions wait for them only to save time. */
 struct sl_fence {
-    _Atomic uint64_t streams; /* bit set */
+    _Atomic uint64_t streams; /* bits of the streams with an event */
     sl_event_handle events[SL_STREAMS];
-    uint64_t behind[SL_STREAMS]; /* which collective each lies behind (behind.h); 0: none */
-    sl_tick tick;                /* the launch that it lies behind; see fences.h */
+    uint64_t behind[SL_STREAMS]; /* last collective in front of each (behind.h); 0: none */
+    sl_tick tick;                /* the launch in front of the fence; see fences.h */
 };
 
-#define SL_ASSUMED_LINK_BYTES_PER_S 24000000000u /* until it is measured: what PCIe 4 x16 carries */
+#define SL_ASSUMED_LINK_BYTES_PER_S 24000000000u /* until it is measured: PCIe 4 x16 */
 
 struct sl_migrator {
     const struct sl_backend *backend;
     struct sl_arena *arena;
     struct sl_stats *stats;
-    struct sl_frees *frees;  /* NULL: nothing is freed while the device may use it */
-    _Atomic bool keeps_dead; /* what is dead is copied like all else */
+    struct sl_frees *frees;  /* NULL: the device never uses freed memory */
+    _Atomic bool keeps_dead; /* copies dead chunks, too */
     _Atomic uint32_t held;   /* see sl_migrator_is_held */
     struct sl_behind behind; /* streams that may wait for other ranks: no movement waits for them */
     struct sl_link_direction in, out;
-    _Atomic uint64_t occupied_bytes; /* sum of the frames held by chunks, in issue order */
-    _Atomic uint64_t *left_bytes;    /* by out movement s and all before it, at s % SL_EVENTS_MOST */
-    _Atomic bool failed;             /* the driver refused a movement: move nothing more */
-    struct sl_device_clock *clock;   /* or NULL: nothing is timed */
-    bool traced;                     /* every movement is timed */
-    _Atomic bool wants_anchor;       /* the clock, in front of the next movement */
-    struct sl_link link;             /* how fast it was */
-    uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* as last worked out */
-    uint64_t assumed_bytes_per_s; /* what both are taken to be until they are measured */
-    uint32_t link_sharers;        /* devices at the end of the link, as far as is known */
-    uint64_t timed_at;            /* movements that were issued when some were last timed without a trace */
-    const _Atomic int *captures;  /* while there are any, there are no questions to the driver */
+    _Atomic uint64_t occupied_bytes; /* sum of all frames, in the order in which movements are issued */
+    _Atomic uint64_t *left_bytes;    /* given up by out movements 1 to s, at s % SL_EVENTS_MOST */
+    _Atomic bool failed;             /* the driver refused a movement: nothing is moved any more */
+    struct sl_device_clock *clock;   /* NULL: nothing is timed */
+    bool traced;                     /* all movements are timed */
+    _Atomic bool wants_anchor;       /* the clock needs an anchor in front of the next movement */
+    struct sl_link link;             /* measurements of its speed */
+    uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* the latest result of the measurements */
+    uint64_t assumed_bytes_per_s; /* the speed of both directions until it is measured */
+    uint32_t link_sharers;        /* known devices on the link */
+    uint64_t timed_at; /* 1 + the number of movements when some were last timed without a trace; 0: never */
+    const _Atomic int *captures; /* while there are any, the driver is not asked */
 };
 
-/* `captures`: stream captures under way. */
+/* `captures`: the number of stream captures under way. */
 enum sl_status sl_migrator_init(struct sl_migrator *migrator, const struct sl_backend *backend,
                                 struct sl_arena *arena, struct sl_stats *stats, const _Atomic int *captures);
-/* From now on movements are timed: all of them for `trace`, or, without one, some. */
+/* Starts timing movements: all of them if there is a `trace`, else some. */
 void sl_migrator_time(struct sl_migrator *migrator, struct sl_trace *trace);
-/* When `event`, which is done, was reached, on the records' clock; 0: not known. */
+/* When `event`, which has passed, was reached, on the clock of the trace; 0: unknown. */
 uint64_t sl_migrator_when(struct sl_migrator *migrator, sl_event_handle event);
-/* Keeps that clock right while nothing moves, to be called now and then where there is a trace. Enqueues: the
- * order lock must not be held. */
+/* Keeps that clock exact while nothing moves. Call it now and then if there is a trace. Enqueues: the order
+ * lock must not be held. */
 void sl_migrator_tie_clock(struct sl_migrator *migrator);
-/* Tells the trace of the direction's movements that are done. Caller holds its lock. */
+/* Records the direction's finished movements in the trace. Caller holds the direction's lock. */
 void sl_migrator_settle_times(struct sl_migrator *migrator, struct sl_link_direction *direction);
-/* Brings up to date what is known of the link's speed (see sl_link_speeds), to be called now and then: where
- * every movement is timed, or some were, or it is time to. Does nothing where somebody moves something. */
+/* Updates the link's speeds (see sl_link_speeds) from finished movements, and has some movements timed now
+ * and then if there is no trace. Call it now and then. Does nothing if a direction's lock is taken. */
 void sl_migrator_measure(struct sl_migrator *migrator, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
-/* So many devices have the link: what it is taken to carry, until it is measured, is this one's part. Caller
+/* The link is shared by so many devices: until it is measured, each is assumed to get an equal part. Caller
  * holds the order lock, or nothing runs yet. */
 void sl_migrator_share_link(struct sl_migrator *migrator, uint32_t devices);
 void sl_migrator_close(struct sl_migrator *migrator, bool device_gone); /* accepts a half-built one */
 
 /* Whether a stream of the program may wait for something that is not the device's own work, such as a host
- * function. What lies behind it may not come before the program is done with something else, so no movement
- * waits for any stream of the program then. */
+ * function. Work behind it may depend on what the program does later, so no movement waits for any stream of
+ * the program then. */
 static inline bool sl_migrator_is_held(const struct sl_migrator *migrator)
 {
     return atomic_load_explicit(&migrator->held, memory_order_acquire) > 0;
 }
 
-/* Takes both directions' locks, with at most `tries` looks. Whoever holds the order lock takes them in no
- * other way: they are held while a movement is enqueued, which may take as long as the device does. */
+/* Tries at most `tries` times to take both directions' locks. A thread that holds the order lock must not
+ * take them in another way: they are held while a movement is enqueued, which may block as long as the device
+ * is busy. */
 #define SL_PATIENCE 1000
 bool sl_migrator_try_lock(struct sl_migrator *migrator, int tries);
 void sl_migrator_lock(struct sl_migrator *migrator);
 void sl_migrator_unlock(struct sl_migrator *migrator);
 
-/* Whether movement `sequence` of the direction has finished. Asks the driver at most once. */
+/* Whether movement `sequence` of the direction is done. Asks the driver at most once. */
 bool sl_migrator_done(struct sl_migrator *migrator, struct sl_link_direction *direction, uint64_t sequence);
 
-/* Makes `stream` wait for movement `sequence`, which must have been issued. */
+/* Makes `stream` wait for movement `sequence`, which must have its number already. */
 void sl_migrator_wait(struct sl_migrator *migrator, struct sl_link_direction *direction, uint64_t sequence,
                       sl_stream stream);
 /* The same on the host. */
 void sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_direction *direction,
                            uint64_t sequence);
 
-/* The out movement behind which `bytes` bytes of the chunk fit into the budget, counted by what has left and
- * not by what was issued to leave; 0: they fit at once. Caller holds in.lock. */
+/* The out movement after which `bytes` bytes of the chunk fit into the budget, counting only frames whose
+ * evictions are done by then; 0: they fit at once. Caller holds in.lock. */
 uint64_t sl_migrator_room_after(const struct sl_migrator *migrator, sl_chunk chunk, uint64_t bytes,
                                 uint64_t budget_bytes);
 
-/* Whether the chunk is dead, and evicting it now would copy it nevertheless: its frees lie behind a
- * collective that is not over. May ask the driver. */
+/* Whether the chunk is dead, but evicting it now would copy it, because its frees lie behind a collective
+ * that is not over. May ask the driver. */
 bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c);
 
-/* Frees the chunk's frame: copies it out, or discards it if its content is dead. It starts when the chunk's
- * users in `fence` (NULL: none), its own fetch and, for a discard, the frees of its memory have finished.
- * Caller holds out.lock. Returns the movement's sequence, or 0 if the chunk held no frame. */
+/* Frees the chunk's frame: copies it out, or discards it if its content is dead. The movement starts when the
+ * chunk's users in `fence` (NULL: none), its own fetch and, for a discard, the frees of its memory are done.
+ * Caller holds out.lock. Returns the movement's sequence; 0: the chunk has no frame. */
 uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk chunk, const struct sl_fence *fence,
                            enum sl_move_cause cause);
 
-/* Brings `bytes` bytes of the chunk onto the device once movement `after_out` of the out direction has
- * finished: all of it, or what its frame lacks. Caller holds in.lock, and out.lock as well where the chunk
- * may have a frame that grows: an eviction would take it meanwhile. Returns the movement's sequence, or 0 if
- * nothing was lacking. */
+/* Fetches the chunk up to `bytes` bytes, or the bytes that its frame lacks, once out movement `after_out` is
+ * done. Caller holds in.lock; if the chunk may have a frame that grows, out.lock as well, since an eviction
+ * would take the frame meanwhile. Returns the movement's sequence; 0: nothing is missing. */
 uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk chunk, uint64_t bytes, uint64_t after_out,
                            enum sl_move_cause cause);
 
-/* The driver moves memory as it likes (SL_MEMORY_PAGED): the chunk counts as resident in all its bytes from
- * now on, and nothing is moved or counted. Caller holds the order lock. */
+/* The driver moves memory (SL_MEMORY_PAGED): the chunk counts as fully resident from now on, and nothing is
+ * moved or counted. Caller holds the order lock. */
 void sl_migrator_hand_to_driver(struct sl_migrator *migrator, sl_chunk chunk);
 
-/* Tells the driver that the chunk, if it is not resident and no allocation lies in it, holds nothing, so that
- * it will not be copied in. Caller holds out.lock. */
+/* Tells the driver that a chunk that is neither resident nor holds an allocation has no content, so it need
+ * not be copied in later. Caller holds out.lock. */
 void sl_migrator_discard(struct sl_migrator *migrator, sl_chunk chunk);
 
 #endif

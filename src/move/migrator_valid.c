@@ -4,7 +4,7 @@
 
 static bool is_direction_valid(const struct sl_link_direction *direction)
 {
-    uint64_t done = atomic_load(&direction->done); /* first: it may rise meanwhile */
+    uint64_t done = atomic_load(&direction->done); /* read first, because it may rise meanwhile */
     return SL_HOLDS(done <= atomic_load(&direction->issued)) &&
            SL_HOLDS(atomic_load(&direction->event_count) <= SL_EVENTS_MOST);
 }

@@ -14,7 +14,7 @@ static const struct sl_plan_access *accesses_of(const struct sl_plan_input *inpu
     return &input->accesses[input->launches[launch].first_access];
 }
 
-/* Counting sort by chunk: launches are met in their order. */
+/* Counting sort by chunk, which keeps the order of launches. */
 enum sl_status sl_planned_uses_new(const struct sl_plan_input *input, struct sl_planned_uses *out)
 {
     struct sl_planned_uses uses = {.chunk_count = input->chunk_count};
@@ -26,7 +26,7 @@ enum sl_status sl_planned_uses_new(const struct sl_plan_input *input, struct sl_
         sl_planned_uses_free(&uses);
         return SL_ERR_NO_MEMORY;
     }
-    uint32_t *next = uses.first + 1; /* ends up as where the chunk's launches end */
+    uint32_t *next = uses.first + 1; /* in the end, the index where each chunk's launches end */
     for (size_t l = 0; l < input->launch_count; l++)
         for (uint32_t k = 0; k < input->launches[l].access_count; k++)
             next[accesses_of(input, l)[k].chunk + 1]++;

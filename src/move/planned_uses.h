@@ -1,5 +1,5 @@
-/* When the launches of a plan use each chunk: what is needed at once leaves last, where a launch lacks
- * something that the plan did not foresee.
+/* Which launches of a plan use each chunk. When a launch lacks a chunk that the plan did not foresee, the
+ * chunk with the furthest next use is evicted.
  */
 #ifndef SLUICE_PLANNED_USES_H
 #define SLUICE_PLANNED_USES_H
@@ -7,17 +7,16 @@
 #include "plan/plan.h"
 
 struct sl_planned_uses {
-    uint32_t *first;  /* by chunk, and one more: where its launches begin; NULL: nothing is known */
-    uint32_t *launch; /* of the plan, each chunk's in their order */
+    uint32_t *first;  /* by chunk, and one more: its first index in `launch`; NULL: nothing known */
+    uint32_t *launch; /* indices in the plan, in order for each chunk */
     size_t chunk_count;
 };
 
-/* O(chunks + accesses). On SL_OK *out is released with sl_planned_uses_free. SL_ERR_NO_MEMORY. */
+/* O(chunks + accesses). SL_ERR_NO_MEMORY. On SL_OK release *out with sl_planned_uses_free. */
 enum sl_status sl_planned_uses_new(const struct sl_plan_input *input, struct sl_planned_uses *out);
-void sl_planned_uses_free(struct sl_planned_uses *uses); /* accepts zeroed ones */
+void sl_planned_uses_free(struct sl_planned_uses *uses); /* accepts a zeroed one */
 
-/* The first launch of the plan from `launch` on that uses the chunk; UINT32_MAX: none does, or it is not
- * known. */
+/* The first launch of the plan, from index `launch` on, that uses the chunk; UINT32_MAX: none, or unknown. */
 uint32_t sl_planned_uses_next(const struct sl_planned_uses *uses, sl_chunk chunk, size_t launch);
 
 #endif

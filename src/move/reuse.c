@@ -9,7 +9,7 @@ static uint64_t end_of(const struct sl_slot *slot)
     return slot->address + ((slot->bytes + SL_ALLOCATION_ALIGN - 1) & ~(uint64_t)(SL_ALLOCATION_ALIGN - 1));
 }
 
-/* The newest discard of a chunk that the slot lies in. */
+/* The newest discard of a chunk that holds a part of the slot; 0: it is done, or there is none. */
 static uint64_t discard_of(const struct sl_reuse *reuse, const struct sl_slot *slot)
 {
     struct sl_chunk_range range = sl_slot_chunks(reuse->placement, slot, 0, slot->bytes);
@@ -38,7 +38,7 @@ void sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stre
         sl_migrator_wait(reuse->migrator, &reuse->migrator->out, waits->discard_sequence, stream);
 }
 
-/* Takes the place of an earlier one on its stream. Where there are too many it is waited for on the host. */
+/* Adds a wait, or replaces an earlier one on its stream. If there are too many, the host waits for it. */
 static void add_join(struct sl_reuse *reuse, struct sl_wait *wait)
 {
     uint32_t i = 0;
@@ -70,7 +70,8 @@ static uint64_t bit_of(uint32_t s)
     return s == SL_SHARED_STREAM ? 0 : (uint64_t)1 << s;
 }
 
-/* The stream waits for all of it. Joins may have been replaced meanwhile. pre: the order lock is taken. */
+/* Notes that the stream waits for all of it. Joins may have been replaced meanwhile. Precondition: the order
+ * lock is held. */
 static void note_joined(struct sl_reuse *reuse, uint32_t s, const struct sl_joining *joining)
 {
     if (s == SL_SHARED_STREAM) return;

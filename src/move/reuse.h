@@ -1,9 +1,9 @@
-/* Memory that is given out again while the device may still use it for whom it belonged to before.
+/* Memory that gets a new owner while the device may still use it for the old one.
  *
- * Memory from cuMemAllocAsync is its stream's: that one waits for the points of the frees (frees.h) and for
- * the discard of the chunk, and whoever else uses the memory comes behind it. Memory from cuMemAlloc is
- * anybody's at once, so every stream waits before its next launch, whether that is seen to use the memory or
- * not. Caller holds the order lock.
+ * Memory from cuMemAllocAsync belongs to its stream: that stream waits for the points of the frees (frees.h)
+ * and for the discard of the chunk, and all other uses are ordered behind it. Memory from cuMemAlloc may be
+ * used on any stream at once, so every stream waits before its next launch, whether or not that is seen to
+ * use the memory. Caller holds the order lock.
  */
 #ifndef SLUICE_REUSE_H
 #define SLUICE_REUSE_H
@@ -22,45 +22,45 @@ struct sl_reuse {
     struct sl_frees frees;
     struct sl_join {
         struct sl_wait wait;
-        /* Bits of the streams that wait already. A number becomes another stream's only when the program
-         * waited for the context since it was used, and then there are no joins. */
+        /* Bits of the streams that wait already. A stream's number is reused only after the program has
+         * waited for the context since its last use, and then there are no joins. */
         uint64_t joined;
-    } joins[SL_MOST_JOINS]; /* what all streams wait for */
+    } joins[SL_MOST_JOINS]; /* all streams have to wait for these */
     uint32_t join_count;
-    uint64_t join_out; /* the same: a movement of the out direction */
+    uint64_t join_out; /* and for this out movement; 0: none */
 };
 
-/* What the owner of `slot`, which was just placed, has to wait for. */
+/* What the owner of the slot, which was just placed, has to wait for. */
 struct sl_reuse_waits {
     struct sl_waits waits;
-    uint64_t discard_sequence; /* out movement; 0: none */
+    uint64_t discard_sequence; /* an out movement; 0: none */
 };
-/* For an owner whose work comes behind stream number `s`; the caller makes the stream wait, without the lock,
- * by sl_reuse_wait. */
+/* For an owner whose work is ordered behind stream number `s`. The caller releases the lock and makes the
+ * stream wait by sl_reuse_wait. */
 void sl_reuse_by_stream(struct sl_reuse *reuse, const struct sl_slot *slot, uint32_t s,
                         struct sl_reuse_waits *waits);
 void sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stream stream);
-/* For an owner that may use it on any stream. */
+/* For an owner that may use the memory on any stream. */
 void sl_reuse_by_all(struct sl_reuse *reuse, const struct sl_slot *slot);
 
-/* What a stream has to wait for before its next launch, beside what it waits for already. */
+/* What a stream has to wait for before its next launch, without what it already waits for. */
 struct sl_joining {
     struct sl_waits waits;
     uint64_t out_sequence; /* 0: none */
 };
-/* For stream number `s`. */
+/* Collects it for stream number `s`. */
 void sl_joins_collect(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining);
 static inline bool sl_joins_any(const struct sl_joining *joining)
 {
     return joining->waits.count || joining->out_sequence;
 }
-/* Makes the stream wait, and only then notes that it does: another thread that launches on it meanwhile makes
+/* Makes the stream wait, and only then notes that: another thread that launches on the stream meanwhile makes
  * it wait as well. Enqueues: the order lock must not be held. */
 void sl_joins_wait(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining, sl_stream stream);
-/* The host has waited for all of them. */
+/* The host has waited for all joins. */
 void sl_joins_end(struct sl_reuse *reuse);
 
-/* The slot's memory was freed at `points`, see sl_frees_add. */
+/* The slot's memory was freed at `points`; see sl_frees_add. */
 void sl_reuse_freed(struct sl_reuse *reuse, const struct sl_slot *slot, struct sl_points *points);
 
 #endif

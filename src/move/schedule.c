@@ -36,8 +36,8 @@ void sl_schedule_clear(struct sl_schedule *schedule)
     sl_steps_free(&schedule->steps);
 }
 
-/* Whether the step must wait for the program to free what lies in the chunk, which it does, if at all, before
- * its next launch: copies would be made for nothing. */
+/* Whether the step must wait for the program to free the chunk's memory, which it does before its next
+ * launch, if at all. A copy would be useless. */
 static bool is_to_be_freed(const struct sl_schedule *schedule, const struct sl_step *step,
                            enum sl_chunk_content alive)
 {
@@ -64,8 +64,8 @@ bool sl_schedule_is_open(const struct sl_schedule *schedule, sl_chunk c)
            sl_frees_are_open(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes);
 }
 
-/* Caller holds out.lock. Stops at a step whose launch was not submitted yet, and, if `patient`, at a chunk
- * whose dead content would be copied because its frees lie behind a collective that is not over. */
+/* Caller holds out.lock. Stops at a step whose launch was not submitted yet and, if `patient`, at a dead
+ * chunk that would be copied because its frees lie behind a collective that is not over. */
 static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause, bool patient)
 {
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
@@ -100,15 +100,16 @@ static bool may_come(const struct sl_schedule *schedule, const struct sl_step *s
            !is_to_be_freed(schedule, step, SL_CONTENT_HOST);
 }
 
-/* Whether the chunk has a frame, and the step brings more of it. */
+/* Whether the chunk has a frame that the step makes larger. */
 static bool grows(const struct sl_schedule *schedule, const struct sl_step *step)
 {
     uint64_t held = atomic_load(&sl_arena_record(schedule->migrator->arena, step->chunk)->frame_bytes);
     return held && step->bytes > held;
 }
 
-/* Caller holds in.lock, or both. Stops at a step whose frame was not released yet, and at one that makes a
- * frame grow unless both are held: an eviction would take the frame meanwhile. True: there it stopped. */
+/* Caller holds in.lock, or both locks. Stops at a step whose frame is not free yet. Without both locks it
+ * also stops at a step that makes a frame grow, since an eviction would take the frame meanwhile; only then
+ * it returns true. */
 static bool issue_in(struct sl_schedule *schedule, uint32_t until, bool both, enum sl_move_cause cause)
 {
     for (uint32_t i = atomic_load(&schedule->next_in); i < until && i < schedule->steps.in_count; i++) {
@@ -128,13 +129,13 @@ static bool is_current(const struct sl_schedule *schedule, uint64_t generation)
     return atomic_load(&schedule->active) && atomic_load(&schedule->generation) == generation;
 }
 
-/* Behind a batch. Caller holds the direction's lock. */
+/* After a batch. Caller holds the direction's lock. */
 static void check(const struct sl_schedule *schedule)
 {
     SL_CHECK_ALL_SPARINGLY(sl_schedule_elements(schedule), sl_schedule_is_valid(schedule));
 }
 
-/* Releases below `out`, of the plan of that generation. */
+/* Evictions below `out`, if the plan is of that generation. */
 static void issue_out_of(struct sl_schedule *schedule, uint64_t generation, uint32_t out,
                          enum sl_move_cause cause, bool patient)
 {
@@ -163,7 +164,7 @@ static void issue_in_of(struct sl_schedule *schedule, uint64_t generation, uint3
     sl_migrator_unlock(migrator);
 }
 
-/* How many evictions the fetches below `in` wait for. */
+/* The number of evictions that the fetches below `in` wait for. */
 static uint32_t evictions_for(struct sl_schedule *schedule, uint64_t generation, uint32_t in)
 {
     uint32_t out = 0;
@@ -185,7 +186,7 @@ void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_ba
     issue_in_of(schedule, batch->generation, batch->in, SL_CAUSE_PLAN);
 }
 
-/* Where the tables have the launch; false: it is none of the plan's. */
+/* The launch's index in the tables; false: the plan does not contain it. */
 static bool find(const struct sl_schedule *schedule, sl_tick tick, size_t *at)
 {
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed) || tick < schedule->steps.first_tick)
@@ -227,7 +228,7 @@ void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everythi
                          waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick));
 }
 
-/* Fetches up to `most` that launches up to the place `last` need, if one was not issued; else 0. */
+/* Fetches, up to `most`, that launches up to index `last` need; 0: all of them were issued. */
 static uint32_t needed_by(const struct sl_schedule *schedule, size_t last, uint32_t most)
 {
     const struct sl_steps *steps = &schedule->steps;
@@ -256,7 +257,7 @@ void sl_schedule_freed(struct sl_schedule *schedule, struct sl_schedule_batch *b
     *batch = (struct sl_schedule_batch){0};
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed) || next >= steps->out_count) return;
     const struct sl_step *step = &steps->out[next];
-    /* Earlier ones waited for nothing: a thread of the daemon, or the launch, sees to them. */
+    /* A step of an earlier launch did not wait for this free: the daemon or the launch issues it. */
     if (step->dead && step->after >= atomic_load(&schedule->begun) && may_leave(schedule, step))
         sl_schedule_go_on(schedule, batch);
 }
@@ -287,7 +288,7 @@ uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick t
     for (uint32_t i = 0; tick <= schedule->begun_at && i < schedule->taken_over; i++)
         if (steps->out[i].after == tick) users |= users_of(schedule, i);
     if (tick + 1 < steps->first_tick) return users;
-    size_t at = (size_t)(tick + 1 - steps->first_tick); /* the launch that the leaving makes room for */
+    size_t at = (size_t)(tick + 1 - steps->first_tick); /* the launch that needs the room */
     if (at > steps->window) return users;
     for (uint32_t i = at ? steps->ready_out[at - 1] : 0; i < steps->ready_out[at]; i++)
         users |= users_of(schedule, i);

@@ -6,17 +6,16 @@
 #include "move/schedule.h"
 #include "move/schedule_valid.h"
 
-/* So many fetches are looked at for one that nobody used yet. */
+/* How many fetches are searched for an unused one. */
 enum { LOOK_BACK = 32 };
 
-/* Launch `at` of the plan comes first of those from `to` on. */
+/* Launch `at` of the plan moves to `to`. */
 struct pull {
     size_t to, at;
-    sl_tick tick; /* of `to` */
+    sl_tick tick; /* of launch `to` */
 };
 
-/* What a place in the order of fetches waits for, and its deadline, is the frame's that was promised to the
- * place: it stays. */
+/* A position in the order of fetches keeps its frame, and so its `waits_for` and `after`. */
 static void swap_steps(struct sl_step *a, struct sl_step *b, bool fetches)
 {
     struct sl_step was = *a;
@@ -32,7 +31,7 @@ static void reverse(struct sl_step *steps, uint32_t begin, uint32_t end, bool fe
     while (begin + 1 < end) swap_steps(&steps[begin++], &steps[--end], fetches);
 }
 
-/* What begins at `middle` comes to stand in front. */
+/* Moves the steps from `middle` on to the front. */
 static void rotate(struct sl_step *steps, uint32_t begin, uint32_t middle, uint32_t end, bool fetches)
 {
     if (begin == middle || middle == end) return;
@@ -41,8 +40,8 @@ static void rotate(struct sl_step *steps, uint32_t begin, uint32_t middle, uint3
     reverse(steps, begin, end, fetches);
 }
 
-/* What only the launch's own stream history uses leaves right after it; the rest when all have run that it
- * was to leave after. */
+/* Chunks that only the launch's own stream history uses are evicted right after it; the others after the same
+ * launches as before. */
 static void pull_out(struct sl_steps *steps, const struct pull *pull)
 {
     uint32_t *ready = steps->ready_out, begin = ready[pull->to], middle = ready[pull->at],
@@ -64,7 +63,7 @@ static uint32_t no_less(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* `issued`: so many of the fetches were; they stay where they are. */
+/* `issued`: number of issued fetches; they keep their positions. */
 static void pull_in(struct sl_steps *steps, const struct pull *pull, uint32_t issued)
 {
     uint32_t *need = steps->need_in, before = pull->to ? need[pull->to - 1] : 0;
@@ -84,7 +83,7 @@ static void pull_in(struct sl_steps *steps, const struct pull *pull, uint32_t is
     }
 }
 
-/* Where the next launch of the stream history stands. */
+/* Finds the next launch of the stream history. */
 static bool find(const struct sl_steps *steps, sl_tick tick, uint8_t history, struct pull *pull)
 {
     if (tick < steps->first_tick || tick - steps->first_tick >= steps->window) return false;

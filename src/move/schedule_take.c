@@ -36,8 +36,8 @@ static bool reserve(struct sl_steps *steps, size_t actions, size_t room)
     return steps->out_space && steps->in_space && steps->ready_out && steps->ready_in && steps->need_in;
 }
 
-/* Counts a step towards every launch from `tick` on: first as a difference at that launch, summed up by the
- * caller. Clamped to the window. */
+/* Counts a step for every launch from `tick` on: adds it at that launch; the caller sums up. Clamped to the
+ * window. */
 static void count_from(const struct sl_steps *steps, uint32_t *table, sl_tick tick)
 {
     size_t at = tick <= steps->first_tick ? 0 : (size_t)(tick - steps->first_tick);
@@ -73,7 +73,8 @@ static void note_users(const struct sl_plan_input *input, uint8_t *user)
         }
 }
 
-/* What leaves with the launches of one stream history, in whatever order the stream histories come. */
+/* Marks evictions of chunks that only one stream history uses: they can follow its launches in any order of
+ * the stream histories. */
 static bool note_histories(struct sl_steps *steps, const struct sl_plan_input *input)
 {
     uint8_t *user = malloc(input->chunk_count + 1);
@@ -93,7 +94,7 @@ static bool note_histories(struct sl_steps *steps, const struct sl_plan_input *i
     return true;
 }
 
-/* For when the program does not do what was predicted. */
+/* For deviations of the program from the prediction. */
 static bool note_launches(struct sl_steps *steps, const struct sl_plan_input *input)
 {
     if (input->histories) return note_histories(steps, input);
@@ -120,7 +121,7 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
     }
     steps.out = steps.out_space + room;
     steps.in = steps.in_space + room;
-    uint32_t waits_for = 0; /* frames are promised in order, so is what a fetch waits for */
+    uint32_t waits_for = 0; /* rises only, because frames are given out in order */
     for (size_t a = 0; a < plan->action_count; a++) {
         const struct sl_plan_action *action = &plan->actions[a];
         struct sl_step step = {.chunk = action->chunk,
@@ -168,7 +169,7 @@ void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps)
     begin(schedule, steps);
 }
 
-/* What was taken over stands behind launches before the plan's first one: no tick lies before tick 0. */
+/* Steps that were taken over may stand behind launches before the plan's first one; no tick is below 0. */
 static sl_tick moved(sl_tick tick, int64_t launches)
 {
     sl_tick back = launches < 0 ? -(sl_tick)launches : 0;
@@ -204,7 +205,7 @@ static uint32_t count_before(const struct sl_step *steps, uint32_t count, sl_tic
     return before;
 }
 
-/* Merges by deadline, in place: what is read is never overtaken by what is written in front of it. */
+/* Merges by deadline, in place: the write position never passes the read position. */
 static void merge(struct sl_steps *steps, const struct sl_step *in, uint32_t in_count, uint32_t left_out)
 {
     struct sl_step *from = steps->in + left_out, *end = steps->in + steps->in_count, *to = from - in_count;
@@ -212,7 +213,7 @@ static void merge(struct sl_steps *steps, const struct sl_step *in, uint32_t in_
     steps->in_count = steps->in_count - left_out + in_count;
     for (uint32_t i = 0; i < in_count; *to++ = in[i++])
         while (from < end && from->deadline < in[i].deadline) *to++ = *from++;
-    for (uint32_t i = 1; i < steps->in_count; i++) /* frames are promised in order */
+    for (uint32_t i = 1; i < steps->in_count; i++) /* frames are given out in order */
         if (steps->in[i].waits_for < steps->in[i - 1].waits_for)
             steps->in[i].waits_for = steps->in[i - 1].waits_for;
 }

@@ -29,7 +29,7 @@ static bool is_in_valid(const struct sl_schedule *schedule)
     return true;
 }
 
-/* With the evictions in any other order the table could not count as many. */
+/* The table's counts match only if the evictions are in order. */
 static bool are_tables_valid(const struct sl_steps *steps)
 {
     uint32_t out = 0;

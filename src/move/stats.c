@@ -43,7 +43,7 @@ struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind,
                                sl_chunk chunk, uint64_t bytes)
 {
     bool copied = kind == SL_ACTION_FETCH || kind == SL_ACTION_EVICT;
-    if (cause == SL_CAUSE_LATE && !copied) cause = SL_CAUSE_PLAN; /* nobody waits for it */
+    if (cause == SL_CAUSE_LATE && !copied) cause = SL_CAUSE_PLAN; /* no launch waits for it */
     switch (kind) {
     case SL_ACTION_FETCH:
         SL_COUNT(stats, bytes_in, bytes);
@@ -86,7 +86,7 @@ void sl_stats_next_iteration(struct sl_stats *stats)
     if (next < SL_MAX_ITERATIONS) atomic_store(&stats->iteration, next);
 }
 
-/* Integers only: the program's locale may write a comma into a fraction. */
+/* Prints integers only: in the program's locale a fraction may contain a comma. */
 static void print_counts(FILE *to, const struct sl_counts *c)
 {
     fprintf(to,
@@ -100,7 +100,7 @@ static void print_counts(FILE *to, const struct sl_counts *c)
             (unsigned long long)c->stall_ns / 1000000000, (unsigned long long)c->stall_ns % 1000000000);
 }
 
-/* But for the last brace. */
+/* Without the last brace. */
 static void print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *summary)
 {
     static const char *const causes[] = {"plan", "demand", "late"};
@@ -150,7 +150,7 @@ static void print(FILE *to, const struct sl_stats *stats, const struct sl_run_su
     fprintf(to, "},\n \"iterations\": [");
     uint32_t last = stats->iteration;
     if (last && !stats->iterations[last].launches)
-        last--; /* the program ended where the next one would have begun */
+        last--; /* the program ended where the next iteration would have begun */
     for (uint32_t i = 0; i <= last; i++) {
         fprintf(to, "%s\n  {\"number\": %u, ", i ? "," : "", i + 1);
         print_counts(to, &stats->iterations[i]);

@@ -6,7 +6,7 @@
 #include "device/ordering.h"
 #include "move/reuse.h"
 
-/* Never the number of another thread, not even of one that is gone. */
+/* Never reused for another thread. */
 static uint64_t this_thread(void)
 {
     static _Atomic uint64_t threads;
@@ -15,7 +15,7 @@ static uint64_t this_thread(void)
     return mine;
 }
 
-/* A stream that is gone and whose work the program has waited for leaves its number to another. */
+/* A destroyed stream's number is free once the program has waited for its work. */
 static bool is_vacant(const struct sl_streams *streams, uint32_t s)
 {
     return streams->known[s].handle == streams->migrator->out.stream && !(streams->active >> s & 1);
@@ -48,7 +48,7 @@ uint32_t sl_stream_number(struct sl_streams *streams, sl_stream stream)
     }
     if (vacant == SL_SHARED_STREAM && streams->count < SL_SHARED_STREAM) vacant = streams->count++;
     if (vacant == SL_SHARED_STREAM)
-        share_number(streams, thread ? NULL : stream); /* the legacy stream waits for every default stream */
+        share_number(streams, thread ? NULL : stream); /* the legacy stream waits for all of them */
     else
         streams->known[vacant] = (struct sl_known_stream){
             .handle = stream, .serial = new_serial(streams, vacant), .thread = thread};
@@ -64,8 +64,9 @@ bool sl_stream_must_join(struct sl_streams *streams, uint32_t s, uint64_t sequen
     return true;
 }
 
-/* Another thread may begin a capture on a stream while this one records an event there. The event would be
- * the capture's, and whoever waits for it would end that: it is looked at before and behind. */
+/* Another thread may begin a capture on a stream while this one records an event there. The event would
+ * belong to the capture, and a wait for it would invalidate the capture. So captures are checked before and
+ * after. */
 struct sl_capture_mark sl_stream_capture_mark(struct sl_streams *streams, uint32_t s)
 {
     return (struct sl_capture_mark){.may_capture = atomic_load(&streams->may_capture[s]),
@@ -78,15 +79,16 @@ static bool captures(struct sl_streams *streams, sl_stream stream)
            streams->migrator->backend->stream_capturing(streams->migrator->backend->self, stream);
 }
 
-/* Whether what was recorded on the stream since the mark is none of a capture's. pre: it did not capture
- * then. */
+/* Whether an event recorded on the stream since the mark does not belong to a capture. Precondition: the
+ * stream did not capture at the mark. */
 static bool is_plain(struct sl_streams *streams, uint32_t s, sl_stream stream, struct sl_capture_mark mark)
 {
     return atomic_load(&streams->may_capture[s]) == mark.may_capture &&
            atomic_load(&streams->captures_ended) == mark.ended && !captures(streams, stream);
 }
 
-/* Where this thread can record an event that covers stream number `s` and nothing else; false: nowhere. */
+/* The stream on which this thread can record an event that covers exactly stream number `s`; false: there is
+ * none. */
 static bool recordable(struct sl_streams *streams, uint32_t s, sl_stream *out)
 {
     if (s == SL_SHARED_STREAM) return false;
@@ -123,13 +125,13 @@ void sl_fence_record(struct sl_streams *streams, struct sl_fence *fence, const s
             recorded |= (uint64_t)1 << list[i].number;
         fence->behind[list[i].number] = sl_behind_number(&streams->migrator->behind, list[i].number);
     }
-    /* What holds a stream up may have come in front of the event; it is counted before it is given to the
+    /* Something that holds a stream up may be in front of the event; it is counted before it is given to the
      * stream. */
     if (sl_migrator_is_held(streams->migrator)) recorded = 0;
     atomic_store(&fence->streams, recorded);
 }
 
-/* The streams that have work, as far as the program has not waited for all of it. */
+/* The streams that have work for which the program has not waited. */
 struct origin {
     uint32_t number;
     struct sl_capture_mark mark;
@@ -137,13 +139,12 @@ struct origin {
 struct active {
     uint32_t count, captured_count;
     struct sl_free_stream *streams;
-    sl_event_handle captured[SL_STREAMS]; /* of others, which capture: behind what they were given before */
-    struct origin origins[];              /* of `streams` */
+    sl_event_handle captured[SL_STREAMS]; /* for streams that capture: events behind their work before */
+    struct origin origins[];              /* parallel to `streams` */
 };
 
-/* Lists what stands for stream number `s`, the shared one included. Streams that are gone are in
- * streams->gone.
- */
+/* Lists the streams of number `s`, including those that share a number. Work of destroyed streams is in
+ * streams->gone. */
 static uint32_t list_stream(struct sl_streams *streams, uint32_t s, struct sl_free_stream *list,
                             uint32_t most)
 {
@@ -154,7 +155,7 @@ static uint32_t list_stream(struct sl_streams *streams, uint32_t s, struct sl_fr
         return count;
     }
     const struct sl_known_stream *stream = &streams->known[s];
-    /* Another thread's default stream has no name here, but the legacy stream waits for it. */
+    /* Another thread's default stream has no handle here, but the legacy stream waits for it. */
     if (stream->thread && stream->thread != this_thread())
         list[count++] = (struct sl_free_stream){.handle = NULL};
     else if (stream->handle != streams->migrator->out.stream)
@@ -162,7 +163,7 @@ static uint32_t list_stream(struct sl_streams *streams, uint32_t s, struct sl_fr
     return count;
 }
 
-/* The streams that have work. Those that capture are kept apart. pre: the order lock is taken. */
+/* The streams that have work. Streams that capture are listed apart. Precondition: the order lock is held. */
 static struct active *list_active(struct sl_streams *streams)
 {
     uint32_t most = SL_STREAMS + streams->more_count;
@@ -197,7 +198,7 @@ static void free_active(struct active *active)
     free(active);
 }
 
-/* Without memory: waits on the host, for as many as there are numbers. */
+/* Without memory: waits on the host for up to SL_STREAMS streams. */
 static struct sl_points *finish_all(struct sl_streams *streams)
 {
     struct sl_free_stream list[SL_STREAMS];
@@ -212,7 +213,7 @@ static struct sl_points *finish_all(struct sl_streams *streams)
     return NULL;
 }
 
-/* Waits on the host for what streams were given before they captured, or before they were gone. */
+/* Waits on the host for work that streams got before they captured or were destroyed. */
 static void wait_for_past(struct sl_streams *streams, const struct active *active, struct sl_waits *gone)
 {
     const struct sl_backend *backend = streams->migrator->backend;
@@ -222,7 +223,7 @@ static void wait_for_past(struct sl_streams *streams, const struct active *activ
     sl_waits_end(gone, streams->frees);
 }
 
-/* Whether nothing that was just recorded on them is a capture's. */
+/* Whether no event that was just recorded belongs to a capture. */
 static bool are_plain(struct sl_streams *streams, const struct active *active)
 {
     for (uint32_t i = 0; i < active->count; i++)
@@ -250,10 +251,10 @@ struct sl_points *sl_streams_points(struct sl_streams *streams)
     }
 }
 
-/* Beyond so many streams that left something, it is asked for now and then whether that is done. */
+/* With so many destroyed streams' events, finished ones are released now and then. */
 enum { MANY_GONE = 256 };
 
-/* What the stream was given goes on after its handle is dead. */
+/* The stream's work goes on after its handle is dead. */
 void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
 {
     const struct sl_backend *backend = streams->migrator->backend;

@@ -7,24 +7,24 @@
 #include "device/device_clock.h"
 #include "trace/trace_write.h"
 
-#define RING 1024 /* with a trace */
+#define RING 1024 /* size with a trace */
 
 struct transfer {
     sl_event_handle begin, end;
-    struct sl_event event; /* its record, but for the times */
+    struct sl_event event; /* its record, without the times */
     bool whole;
 };
 
 struct sl_transfers {
     const struct sl_backend *backend;
     struct sl_device_clock *clock;
-    struct sl_trace *trace; /* or NULL */
+    struct sl_trace *trace; /* may be NULL */
     struct sl_link_lane *lane;
     sl_stream stream;
-    uint64_t first, issued; /* transfers [first, issued) are under way */
-    uint64_t until;         /* up to here movements are timed */
+    uint64_t first, issued; /* transfers [first, issued) are in flight */
+    uint64_t until;         /* movements before this number are timed */
     uint64_t last_end_ns;
-    uint64_t speeds[SL_LINK_TRANSFERS], measured; /* of the last movements that were whole */
+    uint64_t speeds[SL_LINK_TRANSFERS], measured; /* of the last whole movements */
     _Atomic uint64_t best;
     uint32_t capacity;
     struct transfer ring[];
@@ -88,7 +88,7 @@ void sl_transfers_end(struct sl_transfers *transfers, const struct sl_event *mov
     if (sl_backend_record_timed(transfers->backend, &transfer->end, transfers->stream)) transfers->issued++;
 }
 
-/* The median, since some of what counts as moved may have been there already. */
+/* The median, because part of some movements' data may have been there already. */
 static void note_speed(struct sl_transfers *transfers, double bytes_per_s)
 {
     uint64_t sorted[SL_LINK_TRANSFERS];

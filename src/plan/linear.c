@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP 0.99     /* of the longest step that converges */
-#define SOLVED 1e-3   /* of the cost, and of each row */
-#define MUCH_LESS 0.2 /* error, against that at the last restart: restart at once */
-#define LESS 0.8      /* restart if it does not go down further */
+#define STEP 0.99     /* part of the longest step that converges */
+#define SOLVED 1e-3   /* relative error of the cost, and of each row */
+#define MUCH_LESS 0.2 /* part of the error at the last restart that triggers a restart at once */
+#define LESS 0.8      /* part below which a restart happens, if the last one was long ago */
 enum { CHECK = 64, LEAST_BETWEEN_RESTARTS = 2000 };
 
 struct entry {
-    uint32_t at; /* the variable, or the row */
+    uint32_t at; /* the variable or the row */
     double coefficient;
 };
 
@@ -19,7 +19,7 @@ struct term {
     double coefficient;
 };
 
-/* A point: values of the variables and multipliers of the rows, and the rows' sums. */
+/* A point: values of the variables, multipliers of the rows, and sums of the rows. */
 struct point {
     double *x, *y, *sums;
 };
@@ -30,17 +30,17 @@ struct sl_linear {
     bool *equal;
     struct term *terms;
     bool lacks_memory, closed, solved;
-    /* Closed: everything scaled, by rows and by variables. */
+    /* After sl_linear_close; everything is scaled by rows and variables. */
     double *memory, *variable_scale;
     struct entry *entries;
-    uint32_t *row_begin, *variable_begin; /* into the entries; the variables' come behind the rows' */
-    struct point now, sum, from;          /* sum: of `count` points since `from`, the last restart */
+    uint32_t *row_begin, *variable_begin; /* indices of entries; the variables' entries follow the rows' */
+    struct point now, sum, from;          /* sum: of the `count` points since `from`, the last restart */
     size_t count, iterations;
-    double weight; /* of changes of y against those of x, in their steps */
+    double weight; /* multiplies the steps of y and divides those of x */
     double error;  /* at the last restart */
 };
 
-/* Newton's, from above: libm would be one more library to need. */
+/* Newton's method, from above. The C library's sqrt would need libm. */
 static double root(double square)
 {
     double root = square > 1 ? square : 1, next;
@@ -119,9 +119,8 @@ void sl_linear_term(struct sl_linear *l, uint32_t row, uint32_t variable, double
     l->terms[l->term_count++] = (struct term){row, variable, coefficient};
 }
 
-/* Rows and variables are divided by the roots of the sums of their coefficients, so that no step of length 1
- * is too long.
- */
+/* Divides rows and variables by the square roots of their sums of coefficients, so that a step of length 1
+ * converges. */
 static void scale(struct sl_linear *l, double *row_scale)
 {
     for (size_t i = 0; i < l->term_count; i++) {
@@ -139,7 +138,7 @@ static void scale(struct sl_linear *l, double *row_scale)
     }
 }
 
-/* By rows, and once more by variables. */
+/* Sorts by rows, and a second copy by variables. */
 static void sort_terms(struct sl_linear *l, const double *row_scale)
 {
     for (size_t i = 0; i < l->term_count; i++) {
@@ -213,7 +212,7 @@ static double row_sum(const struct sl_linear *l, size_t row, const double *x)
     return sum;
 }
 
-/* How the cost changes with a variable, at these multipliers. */
+/* The change of the cost with a variable, at these multipliers. */
 static double slope_at(const struct sl_linear *l, size_t variable, const double *y)
 {
     double slope = l->cost[variable];
@@ -245,11 +244,11 @@ static void iterate(struct sl_linear *l)
 }
 
 struct errors {
-    double rows, worst; /* how far rows are off, together, and the worst against its right side */
-    double cost, dual;  /* the cost, and what it is at least if no row is off */
+    double rows, worst; /* errors of the rows: norm, and largest relative to the right side */
+    double cost, dual;  /* the cost, and a lower bound for it if no row has an error */
 };
 
-/* Of a point divided by `count`. */
+/* Of the point divided by `count`. */
 static struct errors errors_of(const struct sl_linear *l, const struct point *p, double count)
 {
     struct errors e = {0};
@@ -288,7 +287,7 @@ static double distance(const double *a, const double *b, size_t count)
 
 static void restart(struct sl_linear *l, bool from_average, double error)
 {
-    size_t size = l->variable_count + 2 * l->row_count; /* of a point, in one piece */
+    size_t size = l->variable_count + 2 * l->row_count; /* of a point, which is one block of memory */
     if (from_average)
         for (size_t i = 0; i < size; i++) l->now.x[i] = l->sum.x[i] / (double)l->count;
     double x = distance(l->now.x, l->from.x, l->variable_count),

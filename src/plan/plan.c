@@ -6,7 +6,7 @@
 #include "plan/plan_relax.h"
 #include "plan/plan_search.h"
 
-#define MOST_GUESSED 0.5 /* of the time, for a comparison of attempts to mean anything */
+#define MOST_GUESSED 0.5 /* of the time; with more, comparing attempts is pointless */
 
 static bool valid(const struct sl_plan_input *input)
 {
@@ -38,9 +38,9 @@ static uint64_t used_bytes(const struct sl_plan_input *input, const struct sl_pl
     return bytes;
 }
 
-/* How long each launch runs. One whose duration nobody knows is taken to go through its chunks at the speed
- * of the others, or, if there are none, at a few times the link's: rarely right, but it distinguishes long
- * launches from short ones and lets none look free. Returns the share of the time that was guessed. */
+/* Sets each launch's duration. An unknown one is estimated from the bytes of its chunks, at the speed of the
+ * other launches or, without any, at four times the link's speed. That is rarely right, but it tells long
+ * launches from short ones, and none looks free. Returns the estimated share of the time. */
 static double estimate(const struct sl_plan_input *input, double *launch_ns)
 {
     double bytes = 0, known_ns = 0, guessed_ns = 0;

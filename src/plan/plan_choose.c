@@ -5,14 +5,14 @@
 #include "plan/plan_outlook.h"
 #include "plan/plan_victims.h"
 
-/* A simulation in the order of the launches: what one needs and finds absent comes, and while there is no
- * room, the best victim leaves. A chunk whose next use nobody knows is taken to be used when the window
- * repeats, one that is not used at all a window later. */
+/* Simulates the launches in order: a missing chunk is requested, and while there is no room, the best victim
+ * is evicted. If the window has no further use of a chunk, the window is assumed to repeat; a chunk that is
+ * never used is assumed to be used one window later still. */
 struct chunk {
-    uint32_t moment;  /* after its last use or its death, so far */
-    uint32_t since;   /* when it last died or came to life without a frame */
-    uint32_t release; /* its last release; SL_NONE */
-    uint32_t access;  /* its last use, among all accesses; SL_NONE */
+    uint32_t moment;  /* after its last use or death so far */
+    uint32_t since;   /* when it last died, or became alive without a frame */
+    uint32_t release; /* its last eviction; SL_NONE: none */
+    uint32_t access;  /* index of its last use among all accesses; SL_NONE: none */
     uint8_t content;
 };
 
@@ -22,31 +22,31 @@ struct chooser {
     const struct sl_policy *policy;
     struct sl_choice *choice;
     struct chunk *chunk;
-    double *start; /* of each launch, and the end of the last; one ns more for each, so that all differ */
-    double in_share, out_share; /* of the link's time, of a byte that goes both ways */
+    double *start; /* of each launch, and end of the last; 1 ns more for each, so that all differ */
+    double in_share, out_share; /* parts of the link time of a byte's round trip */
     struct sl_victims victims;
     uint64_t resident_bytes;
     bool lacks_memory;
 };
 
-/* What comes next for a chunk. */
+/* The future of a chunk. */
 struct prospect {
     uint32_t next, death; /* as in the outlook */
-    uint32_t moment;      /* from which it may leave */
-    double last;          /* when it was used last */
+    uint32_t moment;      /* from which it may be evicted */
+    double last;          /* time of its last use */
 };
 
 static double deadline_of(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
 {
     double window = c->start[c->in->launch_count];
     uint32_t first = c->outlook->first[chunk];
-    /* Where copies have no price a death in between does not matter: the frame is free soon anyway. */
+    /* Without prices, an earlier death does not matter: the frame becomes free soon anyway. */
     if (c->policy->prices && p->death != SL_NONE) return c->start[p->death + 1];
     if (p->next != SL_NONE) return c->start[p->next];
     return first != SL_NONE ? window + c->start[first] : 2 * window;
 }
 
-/* What a price is multiplied by. */
+/* The factor on a chunk's price by the guide. */
 static double guided(const struct chooser *c, sl_chunk chunk)
 {
     static const double factors[] = {[SL_STAYS] = 1, [SL_MAY_LEAVE] = 0.3, [SL_LEAVES] = 0.05};
@@ -73,7 +73,7 @@ static void may_leave(struct chooser *c, sl_chunk chunk, const struct prospect *
     c->lacks_memory |= !added;
 }
 
-/* False: nothing may leave. `request`: the one that needs the room. */
+/* False: no chunk can be evicted. `request`: the one that needs the room. */
 static bool evict_one(struct chooser *c, uint32_t launch, uint32_t request)
 {
     bool alive = c->victims.dead_first == SL_NONE;
@@ -93,7 +93,7 @@ static bool evict_one(struct chooser *c, uint32_t launch, uint32_t request)
     return true;
 }
 
-/* Chunks that the launch is about to use are no victims; without all others they fit. */
+/* Chunks that the launch uses are not victims; if all others were evicted, it would fit. */
 static void make_room(struct chooser *c, uint64_t bytes, uint32_t launch, uint32_t request)
 {
     while (c->resident_bytes + bytes > c->in->budget_bytes && evict_one(c, launch, request)) {
@@ -105,14 +105,14 @@ static bool has_room(const struct chooser *c, sl_chunk chunk)
     return c->resident_bytes + c->in->chunk_bytes[chunk] <= c->in->budget_bytes;
 }
 
-/* Of the chunk, how much the launch uses. */
+/* The bytes of the chunk that the launch uses. */
 static uint64_t used_bytes(const struct chooser *c, const struct sl_plan_access *use)
 {
     uint64_t all = c->in->chunk_bytes[use->chunk];
     return use->bytes && use->bytes < all ? use->bytes : all;
 }
 
-/* What is used remotely goes over the link while its launch waits. */
+/* Bytes used remotely cross the link while their launch waits. */
 static bool costs_less_than_remote(const struct chooser *c, uint32_t t, const struct sl_plan_access *use)
 {
     const struct sl_policy *policy = c->policy;
@@ -130,7 +130,7 @@ static bool costs_less_than_remote(const struct chooser *c, uint32_t t, const st
     return victim != SL_NONE && cost + c->victims.price[c->victims.of[victim].price] <= remote;
 }
 
-/* Of the launch's chunks, those that are resident, or those that are not. */
+/* The bytes of the launch's chunks that are resident, or that are not. */
 static uint64_t own_bytes(const struct chooser *c, uint32_t t, bool resident)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
@@ -142,7 +142,7 @@ static uint64_t own_bytes(const struct chooser *c, uint32_t t, bool resident)
     return bytes;
 }
 
-/* pre: without all that the launch does not use there is room. */
+/* Precondition: the chunk fits if all chunks that the launch does not use are evicted. */
 static void request(struct chooser *c, uint32_t t, sl_chunk chunk)
 {
     struct chunk *x = &c->chunk[chunk];
@@ -163,15 +163,15 @@ static void request_missing(struct chooser *c, uint32_t t)
     }
 }
 
-/* Which eighth of the chunk's size the launch's share is in, counted from 0. */
+/* The eighth of the chunk's size in which the launch's share lies, from 0. */
 static uint64_t eighth_of(const struct chooser *c, const struct sl_plan_access *use)
 {
     uint64_t all = c->in->chunk_bytes[use->chunk];
     return all ? (8 * used_bytes(c, use) - 1) / all : 0;
 }
 
-/* Where the launch does not fit: a part of what it lacks, of that which is worth its room, what it uses most
- * of first. */
+/* For a launch beyond the budget: requests a part of its missing chunks, only those worth their room, the
+ * ones of which it uses most first. */
 static void request_part(struct chooser *c, uint32_t t)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
@@ -191,7 +191,7 @@ static void request_part(struct chooser *c, uint32_t t)
         }
 }
 
-/* What the launch uses is alive and cannot leave. */
+/* Makes the launch's chunks alive and unavailable as victims. Returns whether they fit the budget. */
 static bool begin_launch(struct chooser *c, uint32_t t)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
@@ -215,7 +215,7 @@ static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
     for (uint32_t k = 0; k < launch->access_count; k++, access++) {
         const struct sl_plan_access *use = &c->in->accesses[launch->first_access + k];
         struct chunk *x = &c->chunk[use->chunk];
-        /* Only a launch that exceeds the budget finds a chunk elsewhere: it writes it there. */
+        /* Only a launch beyond the budget can miss a chunk here. It writes the chunk in host memory. */
         if (x->content != SL_CONTENT_RESIDENT) {
             if (x->content == SL_CONTENT_HOST) remote.in_bytes += used_bytes(c, use);
             remote.out_bytes += used_bytes(c, use);
@@ -258,7 +258,7 @@ static void take_stock(struct chooser *c)
         struct chunk *x = &c->chunk[i];
         x->release = x->access = SL_NONE;
         x->content = (uint8_t)in->content[i];
-        /* Its last use lies before the window: where it would be if the window were what repeats. */
+        /* The last use before the window is assumed where it would be if the window repeated. */
         double last = o->last[i] == SL_NONE ? -window : c->start[o->last[i] + 1] - window;
         struct prospect p = {o->first[i], o->first_death[i], 0, last};
         if (x->content == SL_CONTENT_RESIDENT) may_leave(c, i, &p);

@@ -21,7 +21,7 @@ static void run(const struct sl_plan_input *input, size_t t, enum sl_chunk_conte
     const struct sl_plan_launch *launch = &input->launches[t];
     for (uint32_t k = 0; k < launch->access_count; k++) {
         enum sl_chunk_content *used = &content[input->accesses[launch->first_access + k].chunk];
-        if (*used == SL_CONTENT_DEAD) *used = SL_CONTENT_HOST; /* remotely */
+        if (*used == SL_CONTENT_DEAD) *used = SL_CONTENT_HOST; /* written remotely */
         if (*used == SL_CONTENT_RESIDENT_DEAD) *used = SL_CONTENT_RESIDENT;
     }
     for (uint32_t k = 0; k < launch->death_count; k++) {

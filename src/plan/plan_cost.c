@@ -1,9 +1,9 @@
 #include "plan/plan_cost.h"
 
-#define MOST_ONCE 1.25 /* as SL_MOST_BYTES, until two thirds have run */
-#define REMEMBERED 0.8 /* from plan to plan, of what was copied once: transitions need not be paid back */
+#define MOST_ONCE 1.25 /* like SL_MOST_BYTES, over two thirds */
+#define REMEMBERED 0.8 /* of an excess, in the next plan: transitions need not be made up for */
 #define WORTH 0.5
-#define LEAST_SAVED 0.02 /* of the time, by all of them */
+#define LEAST_SAVED 0.02 /* part of the time that all excess copies together must save */
 
 static double largest(double a, double b, double c)
 {

@@ -1,32 +1,32 @@
-/* What a plan's copies count for beside its time. Belady's choice copies least; others may copy a little
- * more, or, where that saves enough, more than a little. Private to the search.
+/* How copies count when plans are compared by time. Belady's choice copies least. Other choices may copy a
+ * little more, or much more if that saves enough time. Private to the search.
  *
- * What counts are the first two thirds of a window of three periods: what its end saves may be needed right
- * behind it. In the first third more may be copied, once: that moves other chunks to where a choice wants
- * them, and the time it takes is counted. The second third then shows what such a choice copies again and
- * again: no more than any other may. Until that is made up for, it has to be worth it each time, or every
- * other plan would have its once.
+ * The first two thirds of a window of three periods count, because what a plan saves near its end may have to
+ * be paid directly after it. The first third may copy more, once: this moves other chunks to where a choice
+ * wants them, and the time for it is counted. The second third shows what such a choice copies in every
+ * period, which must stay within the bound. Until the excess is made up for, each further plan with an excess
+ * has to save enough time for it; otherwise every plan would have its one excess.
  */
 #ifndef SLUICE_PLAN_COST_H
 #define SLUICE_PLAN_COST_H
 
-#define SL_MOST_BYTES 1.015 /* of those of Belady's choice */
+#define SL_MOST_BYTES 1.015 /* times the bytes of Belady's choice */
 
-/* Bytes over the link, both ways, when a third, two thirds and all of the launches have run. */
+/* Bytes over the link, both directions, after a third, two thirds and all of the launches. */
 struct sl_copied {
     double first, most, all;
 };
 
-/* What a period copies beyond what it may, at least; 0: it is within bounds. */
+/* The bytes that a period copies beyond the bound, at least; 0: it is within the bound. */
 double sl_excess_bytes(struct sl_copied by, struct sl_copied least);
 
-/* What plans copied beyond what they may in their first thirds, which are what is carried out, now that
- * another one did; 0: that is made up for. */
+/* The bytes that the plans so far copied in their served parts, the first thirds, beyond the bound, including
+ * the plan with `by`; 0: none, or made up for. */
 double sl_over_bytes(double over_before, struct sl_copied by, struct sl_copied least);
 
-/* Of a plan that takes `most_ns` for two periods. With further copies it is more by what they have to save,
- * at least, to be worth it: a part of the time that they take on the link, and a fiftieth of all the time,
- * because what they save beside that is soon less in the run than in a plan. */
+/* The cost of a plan that takes `most_ns` for two periods. With excess copies, the time that these have to
+ * save at least is added: half of their time on the link, and 2 % of all the time, because a real run saves
+ * less than the plan promises. */
 double sl_plan_cost_ns(double most_ns, double excess_bytes, double bytes_per_s);
 
 #endif

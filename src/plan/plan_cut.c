@@ -7,8 +7,8 @@ static bool comes(const struct sl_plan_action *action)
     return action->kind == SL_ACTION_FETCH || action->kind == SL_ACTION_POPULATE;
 }
 
-/* What comes is in the order of its deadlines, and waits for what stands before it: so behind the last
- * release that is waited for, others can be left out without the indices changing. */
+/* Fetches are in the order of their deadlines and wait only for earlier actions. So evictions after the last
+ * one that is waited for can be removed without changing indices. */
 void sl_plan_cut(struct sl_plan *plan, sl_tick end)
 {
     size_t until = 0, waited_for = 0, count = 0;

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One pass from the end: what is known of each chunk so far is what comes next for those before. */
+/* Goes through the launches from the end: what is known of a chunk so far is the future of earlier
+ * accesses. */
 static void look_back(const struct sl_plan_input *in, struct sl_outlook *o)
 {
     uint32_t access = o->access_count;

@@ -1,22 +1,22 @@
-/* What a plan's input says of the future, the same for every way to plan.
+/* The future uses of the chunks, the same for all attempts of a plan.
  *
- * A moment is a point between launches: moment 0 lies before launches[0], moment m after launches[m - 1]. */
+ * A moment is a point between launches: moment 0 is before launches[0], moment m after launches[m - 1]. */
 #ifndef SLUICE_PLAN_OUTLOOK_H
 #define SLUICE_PLAN_OUTLOOK_H
 
 #include "plan/plan.h"
 
-/* What the input says of the future, the same for every way. */
+/* The future uses of the chunks. */
 struct sl_outlook {
-    uint32_t *next;  /* for each access, in the order of the launches: the chunk's next use, or SL_NONE */
-    uint32_t *death; /* and the launch after which it dies before that, or SL_NONE */
-    uint32_t *first, *last;  /* for each chunk: the launches that use it first and last, or SL_NONE */
-    uint32_t *first_death;   /* the launch after which it dies before its first use, or SL_NONE */
-    const double *launch_ns; /* how long each launch runs */
+    uint32_t *next;          /* by access, in the order of the launches: the chunk's next use, or SL_NONE */
+    uint32_t *death;         /* by access: the launch after which the chunk dies before that, or SL_NONE */
+    uint32_t *first, *last;  /* by chunk: the first and last launches that use it, or SL_NONE */
+    uint32_t *first_death;   /* by chunk: the launch after which it dies before its first use, or SL_NONE */
+    const double *launch_ns; /* duration of each launch */
     uint32_t access_count;
 };
 
-/* On SL_OK released with sl_outlook_free. */
+/* On SL_OK release *out with sl_outlook_free. */
 enum sl_status sl_outlook_make(const struct sl_plan_input *input, const double *launch_ns,
                                struct sl_outlook *out);
 void sl_outlook_free(struct sl_outlook *outlook); /* accepts a zeroed one */

@@ -3,23 +3,24 @@
 #include <stdlib.h>
 
 enum {
-    BLOCKS = 256,       /* of about the same time, into which launches are put together, */
-    MOST_BLOCKS = 1024, /* where not those of large ones, by whose number their room is limited */
-    LEAST_PARTS = 4,    /* of the budget, that the chunks of a block exceed only if one launch does */
+    BLOCKS = 256,       /* blocks of about equal time, into which launches are combined */
+    MOST_BLOCKS = 1024, /* the most, with those added because a block's chunks are limited */
+    LEAST_PARTS = 4,    /* a block's chunks may exceed 1/4 of the budget only if one launch alone does */
     MOST_ACCESSES = 1 << 18,
-    SPARE_CHUNKS = 1, /* of room that whole chunks need, and parts do not */
+    SPARE_CHUNKS = 1, /* chunks of room that whole chunks need, and fractions do not */
 };
-/* Of a copy that makes nobody wait, against one that does: what need not leave stays. */
+/* Cost of a copy that nothing waits for, relative to the wait for one: chunks that need not be evicted
+ * stay. */
 #define COPY_COST 1e-3
-/* Of one beyond the fewest: it has to save more than a quarter of the time that it takes on the link. */
+/* Cost of a copy beyond the bound: it must save more than a quarter of its time on the link. */
 #define MORE_COST 0.25
-/* Of a copy's time, at most, that each chunk's leaving costs by chance: of those that could leave in each
- * other's stead whole ones do, instead of a part of each. */
+/* The largest random cost of evicting a chunk, as a part of its copy's time. It breaks ties, so that of
+ * equivalent chunks some are evicted whole instead of a part of each. */
 #define TIE_COST 0.05
 
 /* --- blocks of launches */
 
-/* `seen`: for each chunk, in which block it was used last. */
+/* `seen`: by chunk, the last block that uses it. */
 static uint32_t divide_into_blocks(struct sl_program *p, const struct sl_plan_input *in,
                                    const double *launch_ns, uint32_t *seen)
 {
@@ -80,7 +81,7 @@ static void add_terms(struct sl_linear *l, uint32_t row, const uint32_t *plus, c
 
 #define VARIABLES(...) ((const uint32_t[]){__VA_ARGS__, SL_NONE})
 
-/* What is not at once before or behind its place: amounts by block, from one to the next. */
+/* Amounts that are away, not copied out yet, or fetched early, from one block to the next. */
 static void add_balance(struct sl_program *p)
 {
     struct sl_linear *l = p->linear;
@@ -102,7 +103,7 @@ static void add_balance(struct sl_program *p)
     sl_linear_term(l, p->away_first_row, p->blocks[0].away, 1);
 }
 
-/* `live` is known when all gaps have been added. */
+/* Precondition: all gaps have been added, so `live` is known. */
 static void add_limits(struct sl_program *p, double room, double out_cost, double most_copies)
 {
     struct sl_linear *l = p->linear;
@@ -111,7 +112,7 @@ static void add_limits(struct sl_program *p, double room, double out_cost, doubl
     sl_linear_term(l, copies, p->more, -1);
     for (uint32_t i = 0; i < p->block_count; i++) {
         const struct sl_block *b = &p->blocks[i];
-        double room_left = room < b->live ? room - b->live : 0; /* and no more is away than lives */
+        double room_left = room < b->live ? room - b->live : 0; /* no more can be away than is alive */
         add_terms(l, sl_linear_row(l, false, room_left), VARIABLES(b->leaving_before, b->early_before),
                   VARIABLES(b->away));
         add_terms(l, sl_linear_row(l, false, room_left), VARIABLES(b->leaving_behind, b->early_behind),
@@ -126,7 +127,7 @@ static void add_limits(struct sl_program *p, double room, double out_cost, doubl
 
 /* --- gaps */
 
-/* Away in so many blocks, from `begin` on, round the end. */
+/* The amount is away for `inside` blocks from `begin` on, around the period's end. */
 static void add_to_balance(struct sl_program *p, uint32_t leaves, uint32_t begin, uint32_t inside,
                            bool comes_back)
 {
@@ -140,7 +141,7 @@ static void add_to_balance(struct sl_program *p, uint32_t leaves, uint32_t begin
     sl_linear_term(l, p->blocks[begin].leaving_row, leaves, -1);
 }
 
-/* `size`: of all that are used alike. `cost`: of leaving, of each unit. */
+/* `size`: of all chunks with the same events. `cost`: of evicting one unit. */
 static void add_gap(struct sl_program *p, double size, double cost, const struct sl_chunk_event *from,
                     const struct sl_chunk_event *to)
 {
@@ -155,8 +156,7 @@ static void add_gap(struct sl_program *p, double size, double cost, const struct
     add_to_balance(p, leaves, (begin + 1) % count, (uint32_t)inside, comes_back);
 }
 
-/* Chunks live in the blocks from that of `from` to that of `to`; all the time where these are the same use.
- */
+/* The chunks are alive from the block of `from` to the block of `to`. */
 static void add_life(struct sl_program *p, const struct sl_chunk_event *from, const struct sl_chunk_event *to,
                      double size)
 {
@@ -166,7 +166,7 @@ static void add_life(struct sl_program *p, const struct sl_chunk_event *from, co
     for (uint32_t i = 0; i < blocks; i++) p->blocks[(begin + i) % p->block_count].live += size;
 }
 
-/* The event to begin with, a life's first use. */
+/* The index of the first use in a life. */
 static uint32_t find_first_event(const struct sl_chunk_event *events, uint32_t count, bool *dies)
 {
     uint32_t first = 0;
@@ -227,7 +227,7 @@ static bool make_blocks(struct sl_program *p, const struct sl_plan_input *in, co
     return p->blocks;
 }
 
-/* Returns the bytes of all chunks, in units. */
+/* Returns the size of all chunks in units. */
 static double measure_chunks(struct sl_program *p, const struct sl_plan_input *in)
 {
     double all = 0;

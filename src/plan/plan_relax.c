@@ -5,17 +5,17 @@
 #include "plan/plan_program.h"
 
 #define MOST_ITERATIONS 40000               /* by then it is solved, or nearly */
-#define STEPS_FOR_ATTEMPT ((size_t)1 << 20) /* of a coefficient each */
-/* Copies beyond the fewest are not worth it for less than a twentieth of the period on the link. Where half
- * as many again are wanted, it is because parts of chunks take turns in ways that whole chunks cannot: they
- * would be made, and save little. */
+#define STEPS_FOR_ATTEMPT ((size_t)1 << 20) /* multiplications by a coefficient */
+/* Copies beyond the bound do not pay if they use the link for less than a twentieth of the period. If half as
+ * many again are wanted, that is because fractions of chunks take turns in ways that whole chunks cannot: the
+ * copies would be made, but save little. */
 #define LEAST_MORE 0.05
 #define MOST_MORE 0.5
-#define NEARLY 0.05 /* as long, as fast, as many: the same */
+#define NEARLY 0.05 /* values that differ by less count as equal */
 #define MAY_LEAVE 0.05
 #define LEAVES 0.5
 
-/* What it was made for, beside the launches. */
+/* The conditions it was made for, besides the launches. */
 struct terms_of_trade {
     double run_ns, in_per_s, out_per_s, most_bytes;
 };
@@ -80,7 +80,7 @@ struct sl_relaxation *sl_relaxation_new(const struct sl_plan_input *in, const do
     return r;
 }
 
-/* Of those used alike the first ones leave, so that the same ones do after each use. */
+/* Of chunks with the same events, the first ones are evicted, so the same ones after each use. */
 static enum sl_leaving leaving(const struct sl_relaxation *r, sl_chunk chunk, uint32_t leaves, double unit)
 {
     double amount = leaves == SL_NONE ? 0 : sl_linear_value(r->program.linear, leaves);

@@ -1,47 +1,47 @@
-/* A linear relaxation of the plan: parts of chunks may leave, and copies go over the link whenever it suits.
+/* A linear relaxation of the plan: fractions of chunks may be evicted, and copies may use the link at any
+ * time.
  *
- * What it makes of a period that repeats is no plan, but it knows all of the period at once: which chunks
- * leave after which of their uses so that launches wait least. Those are the victims that the search
- * (plan_search.c) then prefers. It is the program of tests/bound/lower_bound.py with launches taken together
- * in blocks.
+ * Its solution for a repeating period is not a plan, but it considers the whole period at once: after which
+ * of its uses each chunk is evicted, so that launches wait least. The search (plan_search.c) prefers these
+ * victims. It is the program of tests/bound/lower_bound.py with launches combined into blocks.
  */
 #ifndef SLUICE_PLAN_RELAX_H
 #define SLUICE_PLAN_RELAX_H
 
 #include "plan/plan.h"
 
-/* How much of a chunk the relaxation has leave. */
+/* How much of a chunk the relaxation evicts: nothing, a part, most of it. */
 enum sl_leaving { SL_STAYS, SL_MAY_LEAVE, SL_LEAVES };
 
-/* For the launches of one period: by access, in the order of the launches; and for each chunk what it has
- * leave behind its last use in the period. */
+/* For the launches of a period: what is evicted after each access, in the order of the launches, and after
+ * each chunk's last use in the period. */
 struct sl_guide {
     const uint8_t *by_access, *by_chunk; /* enum sl_leaving */
-    uint32_t access_count;               /* of a period */
+    uint32_t access_count;               /* number of accesses in a period */
 };
 
 struct sl_relaxation;
 
-/* The relaxation of the first `period` launches of the input, which the next ones repeat. NULL: there is
- * none, because they do not, are too many, or one of them exceeds the budget; or there is no memory.
- * `most_bytes`: that a period copies, but for copies that save launches more than a quarter of the time that
- * they take on the link. */
+/* The relaxation of the first `period` launches of the input. `most_bytes`: the bound on a period's copies;
+ * further copies must save more than a quarter of their time on the link. NULL: the next launches do not
+ * repeat them, they are too many, one exceeds the budget, or there is no memory. */
 struct sl_relaxation *sl_relaxation_new(const struct sl_plan_input *input, const double *launch_ns,
                                         size_t period, double most_bytes);
 void sl_relaxation_delete(struct sl_relaxation *relaxation); /* accepts NULL */
 
-/* Whether it is that of this input, too: its first launches are the same, and take about as long. O(accesses
- * of a period). */
+/* Whether the relaxation fits this input, too: its first launches are the same and take about as long, and
+ * link speeds and `most_bytes` are about the same. O(accesses of a period). */
 bool sl_relaxation_fits(const struct sl_relaxation *relaxation, const struct sl_plan_input *input,
                         const double *launch_ns, double most_bytes);
 
-/* Goes on solving it, for some milliseconds for each of so many attempts at a plan, and renews the guide. */
+/* Continues the solution for a few milliseconds per attempt at a plan, and updates the guide. */
 void sl_relaxation_improve(struct sl_relaxation *relaxation, unsigned attempts);
-bool sl_relaxation_is_solved(const struct sl_relaxation *relaxation); /* or as far as it will be */
+bool sl_relaxation_is_solved(const struct sl_relaxation *relaxation); /* solved, or as far as it gets */
 const struct sl_guide *sl_relaxation_guide(const struct sl_relaxation *relaxation);
-/* Beyond most_bytes, that a period copies because it pays; 0 until that is known. */
+/* The bytes beyond most_bytes that a period should copy, because that pays; 0 until the relaxation is
+ * solved. */
 double sl_relaxation_more_bytes(const struct sl_relaxation *relaxation);
 double
-sl_relaxation_wait_ns(const struct sl_relaxation *relaxation); /* of a period, in what was found by now */
+sl_relaxation_wait_ns(const struct sl_relaxation *relaxation); /* of a period, in the current solution */
 
 #endif

@@ -5,30 +5,28 @@
 
 #include "plan/plan_choose.h"
 
-/* The schedule comes out of a simulation: launches one after the other, evictions through one queue, in
- * order; requests through another, each once its frame is free. What has been put into the queue of evictions
- * is "queued".
+/* The schedule is the result of a simulation: launches one after the other, evictions in order through one
+ * queue, requests through another, each once its frame is free. An eviction in the queue is "queued".
  *
- * A release without a copy must not stand behind copies that could as well come later: the queue is filled
- * only little further than the link gets while a launch runs, and drops go first. Requests, with content or
- * without, keep the order of their deadlines: one queue can serve them. */
+ * A discard must not wait behind copies that have time. So the queue is filled only a little further than the
+ * link gets while a launch runs, and discards go first. All requests, with or without content, are in the
+ * order of their deadlines, so one queue serves them. */
 struct scheduler {
     const struct sl_plan_input *in;
     const double *launch_ns;
     const struct sl_choice *choice;
     struct sl_plan *plan;
-    uint32_t *order; /* the evictions: by moment, what is not copied in front of order[drop_count], copies
-                        from there */
+    uint32_t *order; /* indices of evictions by moment: discards first, copies from order[drop_count] on */
     uint32_t drop_count, next_discard, next_copy;
-    uint32_t *queued; /* for each release of the choice: its place in the queue; SL_NONE */
-    uint32_t *action; /* for each place in the queue: its action */
+    uint32_t *queued; /* by eviction of the choice: its place in the queue; SL_NONE */
+    uint32_t *action; /* by place in the queue: its action */
     struct sl_course *course;
     uint32_t queue_count;
-    uint32_t taken;      /* how many of the queue's frames have been given to requests */
-    int64_t room, cover; /* bytes that requests may still take: of all queued; of those taken */
+    uint32_t taken;      /* frames in the queue that requests were given */
+    int64_t room, cover; /* bytes that requests may still take: of all queued frames; of the given ones */
     uint32_t next_request;
-    double *out_end; /* for each place in the queue: when its copy has ended */
-    double *ready;   /* for each launch: when its chunks are there */
+    double *out_end; /* by place in the queue: the end of its copy */
+    double *ready;   /* by launch: when its chunks are there */
     double now, link_in, link_out;
     uint32_t next_remote;
     uint64_t remote_bytes_used;
@@ -83,9 +81,9 @@ static bool can_start(const struct scheduler *s, const struct sl_request *reques
            (request->release == SL_NONE || s->queued[request->release] != SL_NONE);
 }
 
-/* The release that the request waits for: frames are given in the order of the deadlines, each request waits
- * for as many evictions as the bytes of all up to it need, and for its own chunk's. So whatever has been
- * started, the frames it takes are among those free. */
+/* The eviction that the request waits for. Frames are given out in the order of the deadlines: each request
+ * waits for as many evictions as all requests up to it need, and for its own chunk's. So the frames that
+ * started requests take are always free. */
 static uint32_t take_frame(struct scheduler *s, const struct sl_request *request)
 {
     int64_t bytes = (int64_t)s->in->chunk_bytes[request->chunk];
@@ -120,7 +118,7 @@ static void start_next_request(struct scheduler *s, uint32_t moment)
     if (s->ready[request->launch] < s->link_in) s->ready[request->launch] = s->link_in;
 }
 
-/* Whatever the launch needs comes now at the latest. */
+/* Starts the requests of the launch that have not started yet. */
 static void serve_launch(struct scheduler *s, uint32_t t)
 {
     const struct sl_choice *choice = s->choice;
@@ -132,8 +130,8 @@ static void serve_launch(struct scheduler *s, uint32_t t)
     }
 }
 
-/* Whether the link falls idle soon without the next copy: two copies in reserve bear launches that take less
- * time than they did. */
+/* Whether the link becomes idle soon without the next copy. Two copies in reserve allow for launches that are
+ * faster than predicted. */
 static bool link_gets_idle(const struct scheduler *s, double end)
 {
     uint64_t bytes = s->in->chunk_bytes[s->choice->evictions[s->order[s->next_copy]].chunk];
@@ -148,8 +146,8 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
         start_next_request(s, t);
 }
 
-/* When a launch that begins at `start` has ended: what it uses remotely goes over the link meanwhile, behind
- * what is under way. */
+/* The end of a launch that begins at `start`. Bytes that it uses remotely cross the link meanwhile, behind
+ * copies in flight. */
 static double end_of(struct scheduler *s, uint32_t t, double start)
 {
     double end = start + s->launch_ns[t];
@@ -195,7 +193,7 @@ static bool is_copied(const struct sl_choice *choice, uint32_t release)
     return choice->evictions[release].kind == SL_ACTION_EVICT;
 }
 
-/* `bounds` has room for two counters for each moment and one more. */
+/* `bounds` has room for two counters for each moment, and one more. */
 static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
 {
     const struct sl_choice *choice = s->choice;

@@ -10,17 +10,17 @@
 #include "plan/plan_outlook.h"
 #include "plan/plan_schedule.h"
 
-/* Belady's choice copies least: see plan_cost.h. Others are tried while it waits for more than a hundredth of
- * the time. */
+/* Belady's choice copies least: see plan_cost.h. Other choices are tried while launches stall for more than
+ * this part of the time. */
 #define LEAST_WAIT 0.01
-#define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses remotely what could be fetched */
-#define SAME_END 1.002         /* of the whole window's time */
-#define FASTER 0.998           /* than the best way so far: what counts as an improvement */
-/* Plans in a row without an improvement. Then only one plan in so many goes on searching. */
+#define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, if a launch uses fetchable bytes remotely */
+#define SAME_END 1.002         /* limit on the whole window's time, relative to the best plan */
+#define FASTER 0.998           /* relative to the best plan so far: less counts as an improvement */
+/* After so many plans in a row without an improvement, only one plan in so many searches. */
 enum { MOST_IDLE = 16, ONE_OF_IDLE = 64 };
 
-/* Of what a launch that exceeds the budget lacks. What leaves for it and comes back needs the link as well:
- * only as much as is free beside the other launches pays. */
+/* Parts of the missing chunks for launches beyond the budget. Their victims have to come back over the link
+ * as well, so only as many pay as the link has time for beside the other launches. */
 static const double parts_of_lacking[] = {1, 0.5, 0.25, 0.125};
 enum { PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking };
 
@@ -28,7 +28,7 @@ static const double least_prices[] = {0.05, 0.1, 0.3, 1, 3};
 enum { LEAST_PRICES = sizeof least_prices / sizeof *least_prices };
 static const struct sl_way first_way = {.weight_of_rest = 0, .least_price = 0.1, .guided = true};
 
-/* Prices by launch: those of the best plan, and those that are tried now. */
+/* Rows of prices by launch: those of the best plan, and those being tried. */
 enum { BEST_IN, BEST_OUT, IN, OUT, ROWS };
 
 struct search {
@@ -37,14 +37,14 @@ struct search {
     struct sl_outlook outlook;
     struct sl_choice choice; /* of the last attempt */
     struct sl_course course; /* of the last attempt */
-    uint32_t length;         /* of each row: one for each launch, and one more */
+    uint32_t length;         /* of each row: number of launches + 1 */
     double *rows[ROWS];
-    const struct sl_guide *guide; /* of the relaxation; or NULL */
-    double more;                  /* bytes that a period may copy beyond what it should */
-    double part_of_lacking;       /* that was the best without prices; or 1 */
+    const struct sl_guide *guide; /* of the relaxation; may be NULL */
+    double more;                  /* bytes that a period may copy beyond the bound */
+    double part_of_lacking;       /* the best part without prices; or 1 */
     struct sl_way best_way;
-    double over_bytes; /* what the plans before copied beyond what they may, as far as it counts */
-    unsigned idle;     /* plans in a row without an improvement, this one not counted */
+    double over_bytes; /* what counts of the previous plans' excess bytes */
+    unsigned idle;     /* previous plans in a row without an improvement */
     uint64_t random;
     struct sl_plan best;
     double best_cost_ns;
@@ -63,8 +63,8 @@ static struct sl_copied copied(const struct search *s)
     return (struct sl_copied){s->course.first_bytes, s->course.most_bytes, s->course.all_bytes};
 }
 
-/* Of the last attempt; infinite if it copies too much. What comes for a launch that exceeds the budget is not
- * used over the link then, so it has no price of its own. */
+/* The cost of the last attempt; infinite if it copies too much. Chunks fetched for a launch beyond the budget
+ * replace remote use, so their copies have no cost of their own. */
 static double cost_ns(const struct search *s)
 {
     double excess = sl_excess_bytes(copied(s), s->belady), most = s->more;
@@ -91,8 +91,8 @@ static enum sl_status attempt(struct search *s, const struct sl_policy *policy, 
     return status;
 }
 
-/* Plans with the prices in row `prices` and the next, and keeps the plan if it is the best. False when there
- * is no memory: the plan so far will do. */
+/* Plans with the prices in row `prices` and the next one, and keeps the plan if it is the best. False: no
+ * memory, so the best plan so far is the result. */
 static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_best)
 {
     struct sl_plan plan;
@@ -113,7 +113,7 @@ static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_be
     return true;
 }
 
-/* 0 to 1, the same numbers in every run (xorshift, Marsaglia 2003). */
+/* A number from 0 to 1; the sequence is the same in every run (xorshift, Marsaglia 2003). */
 static double random_share(struct search *s)
 {
     s->random ^= s->random << 13;
@@ -122,7 +122,7 @@ static double random_share(struct search *s)
     return (double)(s->random >> 11) * 0x1p-53;
 }
 
-/* Changes the prices of a stretch of each period, by chance. */
+/* Changes the prices on a random stretch of each period. */
 static void change_prices(struct search *s, size_t period)
 {
     size_t from = (size_t)(random_share(s) * (double)period);
@@ -145,8 +145,8 @@ static struct sl_way random_way(struct search *s)
                            .guided = random_share(s) < 0.5};
 }
 
-/* Tries the best prices with random changes, and keeps them if the plan is faster (an evolution strategy with
- * one parent and one child, Rechenberg 1973). */
+/* Tries the best prices with random changes, and keeps them if the plan is faster: an evolution strategy with
+ * one parent and one child (Rechenberg 1973). */
 static bool try_variant(struct search *s, size_t period)
 {
     bool is_best;
@@ -163,8 +163,8 @@ static bool try_variant(struct search *s, size_t period)
     return true;
 }
 
-/* The rows of the last plan by tick. Beyond their end they are those of the launches before, as if what was
- * carried out of the last plan came again and again. */
+/* Takes the rows of the last plan, by tick. Beyond their end they repeat, as if the served part of the last
+ * plan came again and again. */
 static void recall(struct search *s, const struct sl_plan_lessons *lessons, size_t shift)
 {
     size_t old = lessons->launch_count;
@@ -207,8 +207,8 @@ static bool reserve_rows(struct search *s)
     return true;
 }
 
-/* What repeats is relaxed as a whole. The period is the launches between two plans, but for plans that were
- * given again in between; a relaxation that fits knows its own. */
+/* Relaxes a repeating period as a whole. `period`: the launches from the last plan's begin to this one's; a
+ * relaxation that still fits keeps its own period. */
 static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
 {
     struct sl_relaxation *r = lessons->relaxation;
@@ -228,7 +228,7 @@ static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t peri
     s->more = sl_relaxation_more_bytes(r);
 }
 
-/* The best way so far, then variants of it. */
+/* Tries the best prices so far, then variants of them. */
 static void improve(struct search *s, struct sl_plan_lessons *lessons)
 {
     bool learned = lessons && lessons->rows && lessons->first_tick <= s->in->first_tick, is_best;
@@ -251,7 +251,7 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     if (lessons && SL_HAS(LESSONS)) remember(s, lessons);
 }
 
-/* As Belady does. What is copied then is what others are compared with. */
+/* Belady's choice. Its copies are the reference for other choices. */
 static enum sl_status start_from_belady(struct search *s, double part_of_lacking, bool *is_best)
 {
     struct sl_plan plan;
@@ -266,7 +266,8 @@ static enum sl_status start_from_belady(struct search *s, double part_of_lacking
     return SL_OK;
 }
 
-/* With no more than what fits or, where that is faster, with a part of what launches that do not fit lack. */
+/* Starts with only what fits for launches beyond the budget or, if that is faster, with a part of their
+ * missing chunks. */
 static enum sl_status begin(struct search *s)
 {
     bool is_best;

@@ -16,15 +16,14 @@ static const struct sl_plan_access *access_of(const struct sl_plan_input *in, co
     return &in->accesses[l->first_access + k];
 }
 
-/* Of what the launches from `first` on do to which chunks. */
+/* A hash of the chunks that the launches from `first` on use or end. */
 static uint64_t hash_of(const struct sl_plan_input *in, size_t first, size_t period)
 {
     uint64_t hash = in->budget_bytes ^ in->chunk_count;
     for (size_t t = first; t < first + period; t++) {
         const struct sl_plan_launch *l = &in->launches[t];
         hash = sl_hash_word(hash, (uint64_t)l->access_count << 32 | l->death_count);
-        for (uint32_t k = 0; k < l->access_count; k++)
-            hash = sl_hash_word(hash, access_of(in, l, k)->chunk);
+        for (uint32_t k = 0; k < l->access_count; k++) hash = sl_hash_word(hash, access_of(in, l, k)->chunk);
         for (uint32_t k = 0; k < l->death_count; k++)
             hash = sl_hash_word(hash, in->deaths[l->first_death + k]);
     }
@@ -37,7 +36,7 @@ bool sl_uses_fit(const struct sl_uses *uses, const struct sl_plan_input *in)
            hash_of(in, 0, uses->period) == uses->hash;
 }
 
-/* What dies at the very end of the window need not be known yet: the second time must be like the first. */
+/* Deaths at the very end of the window may be unknown, so only the second period must equal the first. */
 static bool repeats(const struct sl_plan_input *in, size_t period, uint64_t hash)
 {
     return hash_of(in, period, period) == hash;

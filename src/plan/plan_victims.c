@@ -4,7 +4,8 @@
 
 #define NONE UINT32_MAX
 
-/* Classes are powers of STEP; the middle one is 1. What lies outside belongs to the first or the last. */
+/* The prices of the classes are powers of STEP, 1 in the middle. Prices beyond them belong to the first or
+ * last class. */
 #define STEP 1.18
 
 enum sl_status sl_victims_new(size_t count, double weight, struct sl_victims *out)
@@ -27,7 +28,7 @@ void sl_victims_free(struct sl_victims *v)
     *v = (struct sl_victims){0};
 }
 
-/* The highest class whose price is not above. */
+/* The highest class whose price is not above `price`. */
 static uint32_t class_of(const struct sl_victims *v, double price)
 {
     uint32_t low = 0, high = SL_PRICE_CLASSES;

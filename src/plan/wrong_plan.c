@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/options.h"
 
-#define EARLIER 32 /* ticks, at most */
+#define EARLIER 32 /* most ticks */
 
 enum mistake { LEFT_OUT, WRONG_LIFE, TOO_EARLY, OTHER_CHUNK, MISTAKES };
 
@@ -24,7 +24,7 @@ static enum sl_action_kind of_other_life(enum sl_action_kind kind)
     }
 }
 
-/* `least`: of the action in front. */
+/* `least`: `after` of the previous action. */
 static sl_tick earlier(sl_tick after, sl_tick least, uint64_t dice)
 {
     sl_tick by = dice % EARLIER;
@@ -36,8 +36,8 @@ static bool frees_frame(const struct sl_plan_action *action)
     return action->kind != SL_ACTION_FETCH && action->kind != SL_ACTION_POPULATE;
 }
 
-/* Those that are left move together; whose frame came from one that is not takes that of the one in front
- * that frees any. */
+/* Removes the action. If a later action's frame came from it, it takes the frame of the last action before it
+ * that frees one. */
 static void leave_out(struct sl_plan *plan, size_t a)
 {
     plan->action_count--;

@@ -8,7 +8,7 @@ void sl_confidence_ended(struct sl_confidence *confidence, uint32_t length)
 void sl_confidence_judge(struct sl_confidence *confidence, uint64_t ahead_bytes, uint64_t unused_bytes,
                          uint64_t enough_bytes)
 {
-    if (confidence->doubted) { /* it is judged anew from when it is believed again */
+    if (confidence->doubted) { /* only prefetches after the return of trust will count */
         confidence->ahead_bytes = ahead_bytes;
         confidence->unused_bytes = unused_bytes;
         return;
@@ -26,7 +26,7 @@ size_t sl_confidence_left(struct sl_confidence *confidence, uint32_t length, siz
     uint32_t as_long[SL_CONFIDENCE_RUNS + 1], count = 0;
     uint32_t known = confidence->count < SL_CONFIDENCE_RUNS ? confidence->count : SL_CONFIDENCE_RUNS;
     if (!confidence->doubted) return SIZE_MAX;
-    for (uint32_t i = 0; i <= known; i++) { /* and one that goes on as long again */
+    for (uint32_t i = 0; i <= known; i++) { /* the last one is the assumed run of twice the length */
         uint32_t run = i < known ? confidence->runs[i] : 2 * length, at = count;
         if (run < length) continue;
         for (; at > 0 && as_long[at - 1] > run; at--) as_long[at] = as_long[at - 1];

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SHAPES ((size_t)1 << 16) /* before all are forgotten */
+#define MOST_SHAPES ((size_t)1 << 16) /* with more, all are forgotten */
 
-enum { ALIKE_PART = 8 }; /* durations that differ by less than such a part confirm each other */
+enum { ALIKE_PART = 8 }; /* durations that differ by at most this part confirm each other */
 
 void sl_durations_close(struct sl_durations *durations)
 {
@@ -21,7 +21,7 @@ void sl_durations_forget(struct sl_durations *durations)
     memset(durations->symbols, 0, durations->symbol_capacity * sizeof *durations->symbols);
 }
 
-/* Makes room for index `at` in an array that is zero where nothing was written. */
+/* Makes room for index `at` in an array, with zeros in the new part. */
 static bool reserve(void *array, uint32_t *capacity, uint32_t at, size_t size)
 {
     uint32_t wanted = *capacity ? *capacity : 64;
@@ -52,7 +52,7 @@ static bool confirm(struct sl_map *shapes, uint64_t shape, uint32_t steps)
 {
     uint32_t last = sl_map_get(shapes, shape);
     if (shapes->count >= MOST_SHAPES) sl_map_free(shapes);
-    sl_map_put(shapes, shape, steps); /* without memory it is not confirmed */
+    sl_map_put(shapes, shape, steps); /* without memory, nothing is confirmed */
     return last != SL_NONE && (last < steps ? steps - last : last - steps) <= steps / ALIKE_PART;
 }
 
@@ -74,7 +74,7 @@ void sl_durations_note(struct sl_durations *durations, sl_symbol symbol, uint32_
     durations->kernels[kernel].count++;
 }
 
-/* Of two the smaller one: what disturbs a measurement makes it longer. */
+/* Of two measurements the smaller one, because disturbances make a measurement longer. */
 static uint32_t median(const struct sl_duration *known)
 {
     uint32_t a = known->last[0], b = known->last[1], c = known->last[2];

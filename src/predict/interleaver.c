@@ -5,24 +5,24 @@
 
 #include "predict/predictor.h"
 
-#define HISTORY_SYMBOLS_OF_STREAM (((size_t)1 << 16) - 1) /* its ring: 2 MiB when full */
+#define HISTORY_SYMBOLS_OF_STREAM (((size_t)1 << 16) - 1) /* size of the ring; 2 MiB when full */
 #define STREAMS 64
 #define NO_HISTORY SL_STREAM_HISTORIES
 
-/* Shares and scores are parts of ONE, means over so many symbols, those of the start over as many as there
- * are. */
+/* Shares and scores are in units of 1/ONE. They are moving means over 2^SHIFT symbols, or over all symbols
+ * while these are fewer. */
 enum { ONE = 1 << 20, SHARE_SHIFT = 7, SCORE_SHIFT = 6 };
 enum { CLEARLY = ONE / 8, HARDLY = ONE / 256, GOOD = ONE / 4 * 3 };
-#define IDLE_SYMBOLS 1024 /* predicted in a row by the string of all */
-/* A stream history that is so many times as late as it comes on average has ended, or holds. */
+#define IDLE_SYMBOLS 1024 /* that the predictor of all symbols predicted in a row */
+/* A stream history whose next symbol is late by so many of its usual distances is left out. */
 enum { TOO_LATE = 8 };
 
 struct history {
     struct sl_predictor *predictor;
-    uint64_t last;  /* symbols of all stream histories, when it was fed last */
-    uint32_t share; /* of them, lately */
-    uint64_t usual; /* how many of them lay between two of this one, by then: the share of a stream history
-                       that has ended says nothing any more */
+    uint64_t last;  /* symbols of all stream histories when it was last fed */
+    uint32_t share; /* its recent share of them */
+    uint64_t usual; /* the distance between two of its symbols by the share at that time: after a stream
+                       history has ended, its share says nothing */
 };
 
 struct sl_interleaver {
@@ -30,7 +30,8 @@ struct sl_interleaver {
     uint32_t count;
     uint8_t of_stream[STREAMS];
     uint64_t fed, whole_streak;
-    uint32_t score, whole_score; /* what lately came as predicted */
+    uint32_t score, whole_score; /* recent share of predicted symbols: by stream histories, and by the
+                                    predictor of all symbols */
     bool holds;
 };
 
@@ -125,10 +126,10 @@ static bool goes_on(const struct sl_interleaver *interleaver, const struct histo
            interleaver->fed - history->last <= TOO_LATE * (1 + history->usual);
 }
 
-/* A stream history being read; times are in symbols of all stream histories, as parts of ONE. */
+/* A stream history that is read. Times are in symbols of all stream histories, in units of 1/ONE. */
 struct thread {
     struct sl_predictor_walk walk;
-    sl_symbol next; /* SL_NONE: the stream history has ended */
+    sl_symbol next; /* SL_NONE: the prediction has ended */
     uint64_t time, step;
 };
 
@@ -157,7 +158,7 @@ size_t sl_interleaver_next(const struct sl_interleaver *interleaver, const struc
         t->walk = sl_predictor_walk(history->predictor);
         t->next = sl_predictor_step(history->predictor, &t->walk);
         t->step = (uint64_t)ONE * ONE / (history->share ? history->share : 1);
-        /* What still belongs to the last launch comes at once. */
+        /* Symbols that follow the last launch come at once. */
         t->time = t->next != SL_NONE && is_launch(symbols, t->next) ? t->step / 2 : 0;
     }
     for (size_t n = 0; n < count;) {

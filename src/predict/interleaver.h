@@ -1,6 +1,6 @@
-/* What follows where streams interleave by chance: each stream's symbols are a string of their own, a stream
- * history, with a predictor of its own, and the stream histories are interleaved into one expected
- * order by how often each lately came. That order is right for each stream, and about right between them.
+/* Prediction for streams that interleave by chance. Each stream's symbols are a string of their own, a stream
+ * history, with its own predictor. The stream histories are merged into one expected order by their recent
+ * frequency. That order is right within each stream and about right between streams.
  *
  * Not thread-safe: the caller orders the calls.
  */
@@ -13,35 +13,35 @@
 
 struct sl_interleaver;
 
-/* NULL when there is no memory. */
+/* NULL: no memory. */
 struct sl_interleaver *sl_interleaver_new(void);
 void sl_interleaver_delete(struct sl_interleaver *interleaver); /* accepts NULL */
 
-/* Appends what really happened in stream number `stream`, below 64. `whole`: whether it was what the string
- * of all symbols had predicted. Returns whether it was what the stream history had. Amortised
- * O(SL_STREAM_HISTORIES); takes memory at a stream history's first symbol only. */
+/* Appends the symbol that really came in stream number `stream`, below 64. `whole`: the predictor of all
+ * symbols predicted it. Returns whether the stream history predicted it. Amortised O(SL_STREAM_HISTORIES);
+ * allocates only at a stream history's first symbol. */
 bool sl_interleaver_feed(struct sl_interleaver *interleaver, uint32_t stream, sl_symbol symbol, bool whole);
 
-/* Whether the stream histories lately predicted clearly more than the string of all symbols did. */
+/* Whether the stream histories lately predicted clearly more than the predictor of all symbols. */
 bool sl_interleaver_holds(const struct sl_interleaver *interleaver);
-/* Whether they are of no more use: for long everything came as the string of all symbols predicts. */
+/* Whether the interleaver is not needed any more: for a long time the predictor of all symbols predicted
+ * everything. */
 bool sl_interleaver_is_idle(const struct sl_interleaver *interleaver);
 
-/* The symbol that the next feed of the stream is expected to be, or SL_NONE. */
+/* The predicted next symbol of the stream, or SL_NONE. */
 sl_symbol sl_interleaver_expected(const struct sl_interleaver *interleaver, uint32_t stream);
-/* The number of the history of a stream that was fed. */
+/* The stream history of a stream that was fed. */
 uint8_t sl_interleaver_history(const struct sl_interleaver *interleaver, uint32_t stream);
 
-/* Copies up to `count` expected symbols to `out` and their stream histories to `histories`; returns
- * how many there are. What follows a launch in its stream history, up to the next launch, stays behind it.
- * `symbols` says what is a launch; NULL: everything. Stream histories that predict nothing, or did not come
- * for long, are left out. */
+/* Copies up to `count` predicted symbols to `out` and their stream histories to `histories`; returns their
+ * number. Symbols between two launches of a stream history stay directly behind the first. `symbols` tells
+ * which symbols are launches; NULL: all. Stream histories that predict nothing, or have had no symbol for
+ * long, are left out. */
 size_t sl_interleaver_next(const struct sl_interleaver *interleaver, const struct sl_symbols *symbols,
                            sl_symbol *out, uint8_t *histories, size_t count);
 
-/* How many symbols of all stream histories it takes until each stream history's period is over; 0 while
- * nothing is predicted.
- */
+/* The number of symbols, of all stream histories, until each stream history has completed its period; 0:
+ * nothing is predicted. */
 size_t sl_interleaver_period(const struct sl_interleaver *interleaver);
 
 #endif

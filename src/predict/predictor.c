@@ -3,63 +3,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Occurrences are found through hash chains over the last 1, 8, 64 and 512 symbols; the longest chains'
- * entries are looked at first, because what agrees for 512 symbols agrees longer than what was only found
- * for 64. */
+/* Hash chains over the last 1, 8, 64 and 512 symbols find earlier occurrences. The chains of the longest
+ * contexts are searched first, because a match of 512 symbols is longer than most matches that a shorter hash
+ * finds. */
 enum { LEVELS = 4, LEVEL_SHIFT = 3, POWERS = 32 };
 
-/* Every feed earns the right to look at a few candidates, a misprediction spends what was saved: that bounds
- * a long random string while a rare misprediction in a regular one may look far. */
+/* Each feed adds credit, and each candidate that is examined takes one. So a long random string costs little,
+ * while a rare misprediction in a regular string may search far. */
 enum { CREDIT_PER_FEED = 16, CREDIT_MOST = 8192 };
 
-/* A context of STRONG_MATCH symbols says more than a suffix shorter than WEAK_MATCH: after a symbol too many
- * or a few too few the string most likely goes on nearby. */
+/* After a symbol too many or too few, the string most likely continues near the place where a match of
+ * STRONG_MATCH symbols was lost. That counts more than a new match shorter than WEAK_MATCH. */
 enum { STRONG_MATCH = 16, WEAK_MATCH = 2, RESUME_WINDOW = 64 };
 
-/* The chains are needed after a misprediction only, and what was predicted meanwhile has entries from a
- * period before: they catch up with this many boundaries, or one period. */
+/* The chains are needed only after a misprediction, and symbols predicted meanwhile have entries from a
+ * period before. So the chains catch up with only so many boundaries, or one period. */
 enum { CATCH_UP = 4096 };
 
 #define HASH_BASE UINT64_C(0x9e3779b97f4a7c15)
 #define SLOT_FACTOR UINT64_C(0xd6e8feb86659fd93)
 
-/* Positions count symbols from the start and never wrap; rings are indexed by their low bits. A boundary b
- * lies before the symbol at position b; hash[b] covers everything before it, so that any stretch's hash is a
- * difference of two and the common suffix of two positions is found by bisection. */
+/* Positions count symbols from the start and never wrap; rings are indexed by their low bits. Boundary b lies
+ * before the symbol at position b, and hash[b] covers everything before it. So the hash of a stretch is a
+ * difference of two, and a common suffix of two positions is found by bisection. */
 struct chain_links {
-    uint32_t prev[LEVELS]; /* the low bits of the boundary before in each chain */
+    uint32_t prev[LEVELS]; /* the low bits of the previous boundary in each chain */
 };
 
-/* A stretch of the given past in which one period holds: up to where another one does. */
+/* A stretch of the primed past with one period. */
 struct steady_stretch {
-    uint64_t from, end, period; /* symbols [from, end) have it */
+    uint64_t from, end, period; /* symbols [from, end) have this period */
 };
 #define NEVER UINT64_MAX
 
 struct sl_predictor {
     uint64_t mask, count;
-    uint64_t entered; /* the last boundary that is in the chains */
+    uint64_t entered; /* the last boundary in the chains */
     sl_symbol *symbol;
-    uint64_t *note; /* by position, as symbols */
+    uint64_t *note; /* by position, like `symbol` */
     uint64_t *hash;
     struct chain_links *links; /* by boundary */
-    uint32_t *head[LEVELS];    /* by hash: the low bits of the latest boundary */
+    uint32_t *head[LEVELS];    /* by hash: low bits of the latest boundary */
     int head_shift;
-    uint64_t power[POWERS]; /* HASH_BASE to the 2^i */
+    uint64_t power[POWERS]; /* HASH_BASE to the power 2^i */
     bool following;
     uint64_t cursor;  /* position of the predicted symbol */
-    uint64_t match;   /* symbols before the cursor that equal the present's */
-    uint64_t resume;  /* the cursor when the last strong match broke off */
-    uint64_t lost_at; /* the count then; 0: never */
+    uint64_t match;   /* symbols before the cursor that equal the last ones fed */
+    uint64_t resume;  /* the cursor when the last strong match was lost */
+    uint64_t lost_at; /* `count` at that time; 0: never */
     uint64_t credit;
     struct sl_predictor_counts counts;
 
-    /* The past that was given: symbols [0, given). */
-    uint64_t given, given_period;     /* it ends with that period; 0: with none */
-    struct steady_stretch *stretches; /* of it */
+    /* The primed past: symbols [0, given). */
+    uint64_t given, given_period;     /* the period at its end; 0: none */
+    struct steady_stretch *stretches; /* its stretches */
     size_t stretch_count, stretch_capacity;
-    uint64_t mark;                /* the cursor at which what follows changes; NEVER outside the given past */
-    uint64_t period, next_period; /* at the cursor, while there is a mark */
+    uint64_t mark; /* cursor position at which the period changes; NEVER outside the primed past */
+    uint64_t period, next_period; /* at the cursor, and after the mark */
 };
 
 struct sl_predictor *sl_predictor_new(size_t capacity)
@@ -76,7 +76,8 @@ struct sl_predictor *sl_predictor_new(size_t capacity)
     p->hash = calloc(size, sizeof *p->hash);
     p->links = calloc(size, sizeof *p->links);
     bool complete = p->symbol && p->note && p->hash && p->links;
-    /* What repeats has fewer contexts than the ring has places: small tables stay in the cache. */
+    /* A repetitive string has fewer contexts than the ring has places, so small tables suffice and stay in
+     * the cache. */
     p->head_shift = 64 - __builtin_ctzll(size / 4);
     for (int i = 0; i < LEVELS; i++) {
         p->head[i] = calloc(size / 4, sizeof *p->head[i]);
@@ -116,13 +117,13 @@ void sl_predictor_clear(struct sl_predictor *p)
     p->mark = NEVER;
 }
 
-/* The oldest boundary that the ring still has. */
+/* The oldest boundary still in the ring. */
 static uint64_t oldest(const struct sl_predictor *p)
 {
     return p->count <= p->mask ? 0 : p->count - p->mask;
 }
 
-/* Hash of the 2^exponent symbols that end at boundary `end`. */
+/* The hash of the 2^exponent symbols that end at boundary `end`. */
 static uint64_t stretch(const struct sl_predictor *p, uint64_t end, int exponent)
 {
     uint64_t begin = end - ((uint64_t)1 << exponent);
@@ -134,7 +135,7 @@ static uint64_t slot_of(const struct sl_predictor *p, uint64_t end, int level)
     return stretch(p, end, level * LEVEL_SHIFT) * SLOT_FACTOR >> p->head_shift;
 }
 
-/* How many symbols before boundary `end` equal those before the present. */
+/* The number of symbols before boundary `end` that equal the last ones fed. */
 static uint64_t common_suffix(const struct sl_predictor *p, uint64_t end)
 {
     uint64_t most = end - oldest(p), length = 0;
@@ -153,10 +154,10 @@ static uint64_t common_suffix(const struct sl_predictor *p, uint64_t end)
     return length;
 }
 
-/* The latest of the longest earlier occurrences of the present's suffix, among those there is credit for. But
- * where a context was just `mistaken` and the present came three times in a row, it is taken to come again:
- * else what was odd once in a long steady stretch would be expected again in each of as many periods as came
- * before it. Assumes that the present is not in the chains yet. */
+/* Finds the latest of the longest earlier occurrences of the current suffix, as far as the credit allows. But
+ * if a context has just mispredicted (`mistaken`), and the last symbols came three times in a row, these are
+ * predicted to come again. Otherwise a single odd symbol in a long steady stretch would be expected again in
+ * each of as many periods as preceded it. Precondition: the current boundary is not in the chains yet. */
 static void find_longest(struct sl_predictor *p, bool mistaken)
 {
     uint64_t best = 0, cursor = 0;
@@ -167,12 +168,12 @@ static void find_longest(struct sl_predictor *p, bool mistaken)
         uint32_t at = p->head[i][slot_of(p, p->count, i)];
         while (!repeats) {
             uint64_t distance = (uint32_t)p->count - at;
-            /* Distances grow along a chain; one that does not was overwritten. */
+            /* Distances grow along a chain; a smaller one is an overwritten entry. */
             if (distance <= seen || distance >= p->count - oldest(p) || p->credit == 0) break;
             seen = distance;
             p->credit--;
             uint64_t length = common_suffix(p, p->count - distance);
-            /* Nothing followed at the end of a past that was given. */
+            /* Nothing followed the end of the primed past. */
             if (length >= least && length > best && p->count - distance != p->given) {
                 best = length;
                 cursor = p->count - distance;
@@ -198,7 +199,7 @@ static void resume_context(struct sl_predictor *p, sl_symbol symbol)
     }
 }
 
-/* Enters the boundaries before the present. */
+/* Enters the boundaries before the current one into the chains. */
 static void catch_up(struct sl_predictor *p, uint64_t period)
 {
     uint64_t until = p->count - 1, most = period > CATCH_UP ? period : CATCH_UP;
@@ -214,12 +215,12 @@ static void catch_up(struct sl_predictor *p, uint64_t period)
     p->entered = until;
 }
 
-/* The cursor has moved elsewhere. */
+/* Call it after the cursor moved to another place. */
 static void find_stretch(struct sl_predictor *p)
 {
     p->mark = NEVER;
     if (!p->following || p->cursor >= p->given) return;
-    size_t low = 0, high = p->stretch_count; /* the first that begins behind the cursor */
+    size_t low = 0, high = p->stretch_count; /* the first stretch that begins behind the cursor */
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (p->stretches[middle].from <= p->cursor)
@@ -233,8 +234,8 @@ static void find_stretch(struct sl_predictor *p)
     p->mark = last ? p->given : p->stretches[low].from;
 }
 
-/* All of the given past came again: it goes on as it went on last, by now in this run's own past, if that is
- * long enough. */
+/* The whole primed past has come again: the last period repeats, from this run's own symbols if there are
+ * enough. */
 static void leave_given(struct sl_predictor *p)
 {
     uint64_t own = p->count - p->given_period;
@@ -277,14 +278,14 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
     return hit;
 }
 
-/* What is followed while the given past is fed. */
+/* What is followed while the primed past is fed. */
 struct follower {
-    uint64_t from, began; /* where what repeats begins, and where that was noticed */
+    uint64_t from, began; /* where the repeated part begins, and where the repetition was noticed */
     uint64_t period;      /* 0: nothing is followed */
 };
 
-/* Notes the stretch that ends here if half a period came again. What seemed to repeat inside of its first
- * one is forgotten. */
+/* Adds the stretch that ends here, if at least half a period was repeated. Removes stretches that lie inside
+ * its first period. */
 static bool end_stretch(struct sl_predictor *p, const struct follower *f, uint64_t end)
 {
     if (!f->period || 2 * (end - f->began) < f->period || end - f->began < STRONG_MATCH) return true;

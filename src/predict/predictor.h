@@ -1,9 +1,9 @@
-/* What follows: the predictor keeps the program's symbols as one string and a cursor into its past.
+/* The predictor: keeps the program's symbols as one string, and a cursor into its past.
  *
- * The prediction at any time is what followed the longest suffix of the present where that suffix occurred
- * before (longest-suffix matching; see the LZ77 family of parsers), or, where that was just wrong, what came
- * three times in a row. It needs no period, and after a misprediction it finds its place again. Not
- * thread-safe: the caller orders the calls.
+ * The prediction is what followed the longest earlier occurrence of the string's current suffix
+ * (longest-suffix matching; see the LZ77 family of parsers). If such a context has just mispredicted, and the
+ * last symbols came three times in a row, it is that they come again. No period is needed, and after a
+ * misprediction the cursor finds its place again. Not thread-safe: the caller orders the calls.
  */
 #ifndef SLUICE_PREDICT_H
 #define SLUICE_PREDICT_H
@@ -12,63 +12,64 @@
 
 struct sl_predictor;
 
-/* Keeps at least the last `capacity` symbols. NULL when there is no memory. */
+/* Keeps at least the last `capacity` symbols. NULL: no memory. */
 struct sl_predictor *sl_predictor_new(size_t capacity);
-/* Forgets the string. What was counted stays. */
+/* Forgets the string, but not the counts. */
 void sl_predictor_clear(struct sl_predictor *predictor);
 void sl_predictor_delete(struct sl_predictor *predictor); /* accepts NULL */
 
-/* Forgets the string, and takes `symbols`, what another run of the same program was, for the past: that all
- * of it comes again from its first symbol on is the prediction now, and where it ends, that it goes on as it
- * went on last. Counts nothing. At most a quarter of the capacity is taken. False: there is no memory, and no
- * past. */
+/* Forgets the string and takes `symbols`, from an earlier run of the same program, as its past. The
+ * prediction is then that all of them come again from the first one on, and that the last period repeats
+ * after them. Counts nothing. Takes at most a quarter of the capacity. False: no memory; the predictor has no
+ * past then. */
 bool sl_predictor_prime(struct sl_predictor *predictor, const sl_symbol *symbols, size_t count);
 
-/* Copies the first symbols fed since the start, at most `count`, to `out`. Returns how many; 0 when some of
- * them are forgotten already. */
+/* Copies the first symbols fed since the start, at most `count`, to `out`. Returns their number; 0: some were
+ * overwritten. */
 size_t sl_predictor_begun(const struct sl_predictor *predictor, sl_symbol *out, size_t count);
 
-/* Appends what really happened. Returns true if it was what had been predicted, false on a misprediction
- * (also while nothing is predicted). Amortised O(1); allocates nothing. */
+/* Appends the symbol that really came. Returns whether it was predicted. Amortised O(1); allocates
+ * nothing. */
 bool sl_predictor_feed(struct sl_predictor *predictor, sl_symbol symbol);
 
-/* Copies up to `count` predicted symbols to `out`, the next one first, and returns how many there are.
- * A prediction that reaches the present goes on with what it itself predicts, so that a periodic string can
- * be looked ahead of by any number of periods. 0 while nothing is predicted. `notes` (may be NULL) gets for
- * each what was noted of the symbol that it is predicted from. */
+/* Copies up to `count` predicted symbols to `out`, the next one first, and returns their number; 0: nothing
+ * is predicted. A prediction that reaches the present continues with its own symbols, so a periodic string
+ * can be predicted for any number of periods. `notes` (may be NULL) gets the notes of the past symbols from
+ * which they are predicted. */
 size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, uint64_t *notes, size_t count);
 
-/* Notes something about the symbol that was fed last, until it is forgotten; it has no part in what is
- * predicted. Symbols that nothing was noted of, and those of a past that was given, have 0. */
+/* Attaches a note to the symbol fed last, until it is overwritten. Notes do not affect predictions. Symbols
+ * without a note, and those of sl_predictor_prime, have 0. */
 void sl_predictor_note(struct sl_predictor *predictor, uint64_t note);
-/* Changes the note of the symbol that the one after `ahead` predicted ones is predicted from. pre: that is
- * less than a period. */
+/* Changes the note of the past symbol from which the predicted symbol number `ahead` (from 0) is predicted.
+ * Precondition: `ahead` is less than a period. */
 void sl_predictor_renote(struct sl_predictor *predictor, size_t ahead, uint64_t note);
-/* The note of the symbol that the next one is predicted from; 0 while nothing is predicted. */
+/* The note of the past symbol from which the next one is predicted; 0: nothing is predicted. */
 uint64_t sl_predictor_expected_note(const struct sl_predictor *predictor);
 
-/* The same one symbol at a time; SL_NONE at the end. Feeding ends a walk. */
+/* Like sl_predictor_next, one symbol at a time; SL_NONE at the end. Feeding a symbol invalidates the walk. */
 struct sl_predictor_walk {
     uint64_t at, end, period;
 };
 struct sl_predictor_walk sl_predictor_walk(const struct sl_predictor *predictor);
 sl_symbol sl_predictor_step(const struct sl_predictor *predictor, struct sl_predictor_walk *walk);
 
-/* The symbol that the next feed is expected to be, or SL_NONE. */
+/* The predicted next symbol, or SL_NONE. */
 sl_symbol sl_predictor_expected(const struct sl_predictor *predictor);
 
-/* How many symbols, up to the last one, came before as they came now. 0 while nothing is predicted. */
+/* The length of the matching context: so many last symbols equal those before the cursor. 0: nothing is
+ * predicted. */
 size_t sl_predictor_match(const struct sl_predictor *predictor);
 
-/* The current period: symbols between the cursor and the present; in a past that was given, its period there,
- * and 0 before it has any. 0 while nothing is predicted. */
+/* The current period: the number of symbols between the cursor and the present. Inside the past of
+ * sl_predictor_prime: its period there, 0 before it has one. 0 while nothing is predicted. */
 size_t sl_predictor_period(const struct sl_predictor *predictor);
-/* The current period or, where that is longer, the next that is predicted: what to look ahead by. */
+/* The current period, or the next predicted one if that is longer: how far to look ahead. */
 size_t sl_predictor_horizon(const struct sl_predictor *predictor);
 
 struct sl_predictor_counts {
     uint64_t fed, predicted,
-        mispredictions; /* predicted: feeds that were predicted; mispredictions: that were not */
+        mispredictions; /* feeds so far; those that were predicted; those that were not */
 };
 struct sl_predictor_counts sl_predictor_counts(const struct sl_predictor *predictor);
 

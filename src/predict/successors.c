@@ -5,29 +5,29 @@
 #include "launch/access.h"
 
 #define NONE SL_NONE
-#define MOST ((uint32_t)1 << 18) /* uses; tensors */
-#define ENOUGH_FED 1024          /* symbols: before, everything is a misprediction */
-/* Of how many of the launches lately were mispredictions, in parts of CERTAIN. */
+#define MOST ((uint32_t)1 << 18) /* entries of each table; then everything is forgotten */
+#define ENOUGH_FED 1024          /* symbols; before, everything counts as mispredicted */
+/* The share of mispredicted launches is in units of 1/CERTAIN, a moving mean over LATELY launches. */
 enum { CERTAIN = 1 << 16, LATELY = 64, OFTEN = CERTAIN / 8 };
-enum { SURE = 2 };                  /* times in a row that the successor came again as before */
-enum { MOST_STEPS = 4 };            /* from a use to its successor, to that one's, ... */
-enum { EARLY = 8, EARLY_PART = 8 }; /* launches, and part of them all, that it may come sooner or later */
-enum { MOST_ACCESSES = 64 };        /* of a launch, that are looked at */
+enum { SURE = 2 };                  /* repetitions in a row that make a successor expected */
+enum { MOST_STEPS = 4 };            /* from a use to its successor, to the successor of that, and so on */
+enum { EARLY = 8, EARLY_PART = 8 }; /* tolerance: launches, or this part of the distance */
+enum { MOST_ACCESSES = 64 };        /* of a launch, that are considered */
 
 struct sl_successor_use {
-    sl_symbol symbol;   /* its last launch */
-    uint64_t always;    /* by bit, the accesses of that one which every launch of the use had */
-    uint64_t took_ns;   /* the last of its launches of which it is known; or 0 */
-    uint32_t successor; /* or NONE */
-    uint32_t distance;  /* launches until then, the last time */
-    uint32_t sure;      /* how often in a row it was this one and about as far */
-    bool listed;        /* in the heap */
+    sl_symbol symbol;   /* of its last launch */
+    uint64_t always;    /* bits of the accesses in that launch that all launches of this use had */
+    uint64_t took_ns;   /* last known duration of its launches; 0: none */
+    uint32_t successor; /* NONE: unknown */
+    uint32_t distance;  /* in launches, the last time */
+    uint32_t sure;      /* how often in a row this successor came at about this distance */
+    bool listed;        /* it is in the heap */
     sl_tick came;
 };
 
 struct sl_successor_tensor {
-    uint64_t number; /* of the allocation that it was in */
-    uint32_t use;    /* its last one; or NONE */
+    uint64_t number; /* number of its allocation */
+    uint32_t use;    /* its last use, or NONE */
     sl_tick tick;
 };
 
@@ -95,8 +95,8 @@ static bool is_same(const struct sl_access *one, const struct sl_access *other)
     return one->slot == other->slot && one->offset == other->offset;
 }
 
-/* The number that stands for `hash`; a new one is `count`: there is room for it in `*array`, to be filled in.
- * NONE: there is no memory, or they are too many. */
+/* The number for `hash`. A new number equals `count`, and `*array` has room for the new entry, which the
+ * caller fills in. NONE: no memory, or the table is full. */
 static uint32_t number_of(struct sl_map *map, uint64_t hash, void *array, uint32_t *capacity, uint32_t count,
                           size_t size)
 {
@@ -116,7 +116,7 @@ static uint32_t find_tensor(struct sl_successors *table, const struct sl_access 
     return t;
 }
 
-/* The kernel alone, not its grid, distinguishes uses: how much an expert has to do differs every time. */
+/* Uses are told apart by the kernel without its grid, because the work of an expert differs each time. */
 static uint32_t find_use(struct sl_successors *table, const struct sl_symbol_record *record,
                          const struct sl_access *access)
 {
@@ -130,7 +130,7 @@ static uint32_t find_use(struct sl_successors *table, const struct sl_symbol_rec
     return u;
 }
 
-/* --- what is learned --- */
+/* --- learning --- */
 
 static void note_successor(struct sl_successor_use *use, uint32_t successor, uint32_t distance)
 {
@@ -160,9 +160,9 @@ static void note_launch(struct sl_successors *table, struct sl_successor_use *us
     use->came = tick;
 }
 
-/* --- what follows --- */
+/* --- prediction --- */
 
-/* The chunks of the use's next tensor that its launches always used, from access *a on. */
+/* The chunks of the next tensor that all launches of the use had, searched from access *a on. */
 static struct sl_chunk_range next_chunks(const struct sl_successors *table,
                                          const struct sl_successor_use *use, uint32_t *a)
 {
