@@ -55,8 +55,8 @@ struct sc_native_peers {
      * in stream order, whether in a graph or not. Returns a *token* for the other functions. Must not block.
      * NULL: no host memory. */
     void *(*begin)(const void *parameters);
-    /* Called instead of the kernel's `run`. Does the launch's work and returns as soon as this rank no longer
-     * depends on its peers' work. false: a peer is gone or there is no host memory; the launch faults. */
+    /* Called instead of the kernel's `run`. Does the launch's work, and returns when its peers have done the
+     * part of theirs that it needs. false: a peer is gone or there is no host memory; the launch faults. */
     bool (*run)(struct sc_native_launch *launch, void *token);
     /* Called once, with the driver's lock held, before or after `run` returns. On this rank the launch can
      * begin at `ready_ns` and takes at least `busy_ns`, for its accesses to this device's memory alone. Must

@@ -58,7 +58,7 @@ struct sc_ir_block {
                                        target */
     uint32_t targets, target_count; /* of an indexed branch: its entries in sc_ir_function.targets */
     uint32_t order;                 /* its number in the program */
-    uint64_t *live_in, *live_out;   /* bit sets over values */
+    uint64_t *live_in, *live_out;   /* bit sets of values */
 };
 
 struct sc_ir_function {

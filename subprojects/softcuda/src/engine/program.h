@@ -15,9 +15,7 @@
 
 #include "engine.h"
 
-#define SC_CHUNK                                                                                             \
-    16u /* lanes that a loop iteration processes together; uniform values are stored this many               \
-           times */
+#define SC_CHUNK 16u /* lanes that a loop iteration processes together; copies of a uniform value */
 
 /* All instruction codes: the lane-wise rows of ops.def, then those with functions of their own. */
 enum sc_code {
