@@ -1,9 +1,8 @@
-/* The functions that are not built. Their arguments are never looked at, so they are defined without any:
- * callers pass them in registers and on their own stack. */
+/* Functions that are not implemented. Arguments are ignored, so they are defined without parameters: callers
+ * pass them in registers and on their own stack. */
 #include "driver/log.h"
 
-#define INVALID_USAGE                                                                                        \
-    5 /* ncclInvalidUsage: nccl.h, which declares these functions otherwise, is not included */
+#define INVALID_USAGE 5 /* ncclInvalidUsage; nccl.h would declare these functions with parameters */
 
 #define BUILT(name)
 #define REFUSED(name)                                                                                        \
