@@ -103,7 +103,8 @@ static void call_for_help(void *context)
     sc_pool_offer(&launch->offer, left < helpers ? (uint32_t)left : helpers, help, launch);
 }
 
-#define PATIENCE (1u << 17) /* instructions before the calling thread calls for help: about 20 us */
+#define PATIENCE                                                                                             \
+    (1u << 17) /* instructions that the calling thread executes before it calls for help: about 20 us */
 
 static void run_all(struct launch *launch)
 {

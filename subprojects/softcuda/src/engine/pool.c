@@ -12,7 +12,8 @@ static struct {
     uint32_t offered; /* atomic: changes with every offer */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-#define SPINS 400u /* about 20 us: longer than the usual gap between launches or ends of blocks */
+#define SPINS                                                                                                \
+    400u /* about 20 us: slightly longer than the usual time between two launches, or ends of blocks */
 
 bool sc_pool_spin(uint32_t *spins)
 {

@@ -2,7 +2,8 @@
  * pass them in registers and on their own stack. */
 #include "driver/log.h"
 
-#define INVALID_USAGE 5 /* ncclInvalidUsage; nccl.h would declare these functions with parameters */
+#define INVALID_USAGE                                                                                        \
+    5 /* ncclInvalidUsage; not from nccl.h, which declares these functions with their parameters */
 
 #define BUILT(name)
 #define REFUSED(name)                                                                                        \
