@@ -69,7 +69,9 @@ static void begin_batch(struct batch *batch, sl_stream stream)
 static bool begin_copies(struct batch *batch, sl_stream stream, const CUdeviceptr *to,
                          const CUdeviceptr *from, const size_t *bytes, size_t count, size_t *failed)
 {
-    if (!to || !from || !bytes || !sl_runtime_running()) count = 0; /* nothing of ours, or nothing to read */
+    if (!to || !from || !bytes || !sl_runtime_running())
+        count = 0; /* nothing is ours, or there is nothing to
+                      read */
     open_batch(batch, count);
     for (size_t i = 0; i < count; i++) {
         batch->copied_bytes += bytes[i];
@@ -127,7 +129,7 @@ static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copie
                         size_t *failed)
 {
     const CUDA_MEMCPY3D_BATCH_OP *list = copies;
-    if (!list || !sl_runtime_running()) count = 0; /* nothing of ours, or nothing to read */
+    if (!list || !sl_runtime_running()) count = 0; /* nothing is ours, or there is nothing to read */
     open_batch(batch, count);
     for (size_t i = 0; i < count; i++) {
         batch->copied_bytes += list[i].extent.width * list[i].extent.height * list[i].extent.depth;
@@ -144,7 +146,7 @@ static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copie
     return true;
 }
 #else
-/* For headers that lack these copies: their memory is used remotely. */
+/* For headers without these copies: memory is used remotely. */
 static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copies, size_t count,
                         size_t *failed)
 {
