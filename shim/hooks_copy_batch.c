@@ -16,7 +16,8 @@ struct batch {
     uint64_t copied_bytes;
 };
 
-/* A batch of `copies`. Without memory for all ranges that it may name, the others are used remotely. */
+/* Opens a batch of `copies` copies. If there is no memory for all ranges that it may name, ranges beyond the
+ * capacity are used remotely. */
 static void open_batch(struct batch *batch, size_t copies)
 {
     batch->spans = copies <= FEW / 2 ? batch->few : malloc(copies * 2 * sizeof *batch->spans);

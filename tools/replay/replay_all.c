@@ -1,4 +1,4 @@
-/* Runs replays in processes of their own. */
+/* Runs each replay in a process of its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "tools/replay/replay.h"
 #include "tools/text/messages.h"
 
-/* Suppresses the core's messages, which concern no real run. */
+/* Suppresses the core's messages, because the run is only simulated. */
 static void be_quiet(void)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -55,7 +55,9 @@ bool replay_all(const struct replay_job *job, const struct replay_setting *setti
     size_t result_count = count * job->count, bytes = (result_count + 1) * sizeof(*results), begun = 0;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     size_t at_once = processors > 1 ? (size_t)processors : 1, running = 0;
-    if (job->count > 1) at_once = (2 * at_once + job->count - 1) / job->count; /* ranks wait for each other */
+    if (job->count > 1)
+        at_once = (2 * at_once + job->count - 1) / job->count; /* more at once, because ranks
+                                                                  wait for each other */
     pid_t *children = calloc(count + 1, sizeof(*children));
     struct replay_result *shared =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
