@@ -40,7 +40,7 @@ struct sc_device *sc_device_at(CUdevice ordinal); /* NULL: there is none */
 unsigned sc_devices_of_link(int physical);
 /* The root port that this link is attached to. */
 int sc_device_root_port(int physical);
-/* The device's number of the PCI bus; its PCI domain and device number are 0. */
+/* The device's PCI bus number; its PCI domain and device number are 0. */
 #define SC_BUS(physical) ((physical) + 1)
 
 /* Whether one device may access the other's memory. pre: they are different devices. */

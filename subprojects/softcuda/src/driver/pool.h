@@ -33,8 +33,8 @@ struct sc_pool *sc_pool_current(struct sc_device *device);
 /* Allows or denies another device access to the pool's memory. */
 void sc_pool_set_access(struct sc_pool *pool, const struct sc_device *peer, bool access);
 
-/* Allocates memory that later operations of the stream may use. If memory is short, executes the operations
- * whose memory it needs. */
+/* Allocates memory that later operations of the stream may use. If memory is short, waits for the context's
+ * work, whose frees make room. */
 CUresult sc_pool_allocate(struct sc_pool *pool, struct sc_stream *stream, uint64_t bytes, CUdeviceptr *out);
 /* Frees a pool's block, or any device memory, in stream order. */
 CUresult sc_pool_free(struct sc_allocation *allocation, struct sc_stream *stream);

@@ -26,9 +26,9 @@ struct sc_join {
 /* ncclSuccess: comm->rank is complete. ncclInProgress: waits for other ranks. pre: the parent is alive. */
 ncclResult_t sc_join_advance(struct sc_join *join);
 
-/* Advances all joins until they are done; joins of non-blocking communicators advance once. Frees the joins,
- * or leaves them to their communicators. Returns the first error, or ncclInProgress. After an error,
- * everything that `outs` point to is NULL. */
+/* Advances all joins until those of blocking communicators are done; it does not wait for the others. Frees
+ * finished joins and leaves the others to their communicators. Returns the first error, or ncclInProgress.
+ * After an error, everything that `outs` point to is NULL. */
 ncclResult_t sc_join_all(struct sc_join **joins, ncclComm_t **outs, size_t count);
 
 #endif
