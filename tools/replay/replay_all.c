@@ -55,9 +55,7 @@ bool replay_all(const struct replay_job *job, const struct replay_setting *setti
     size_t result_count = count * job->count, bytes = (result_count + 1) * sizeof(*results), begun = 0;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     size_t at_once = processors > 1 ? (size_t)processors : 1, running = 0;
-    if (job->count > 1)
-        at_once = (2 * at_once + job->count - 1) / job->count; /* more at once, because ranks
-                                                                  wait for each other */
+    if (job->count > 1) at_once = (2 * at_once + job->count - 1) / job->count; /* ranks wait for each other */
     pid_t *children = calloc(count + 1, sizeof(*children));
     struct replay_result *shared =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

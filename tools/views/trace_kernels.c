@@ -18,8 +18,7 @@ struct row {
     const char *name;
     uint8_t kind; /* enum sl_launch_kind */
     uint64_t launches, touched_bytes;
-    uint64_t sampled, sampled_ns, time_ns; /* time_ns: of all launches, extrapolated from the means of the
-                                              sampled ones */
+    uint64_t sampled, sampled_ns, time_ns; /* time_ns: extrapolated to all launches */
     uint64_t misses, missed_bytes;         /* fetched when the launch was already waiting for it */
     uint64_t late, late_bytes;             /* planned, but issued only at the launch */
     uint64_t stalls, stall_ns;

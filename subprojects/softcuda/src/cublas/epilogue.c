@@ -13,8 +13,7 @@
  * Without a branch, so that loops over it vectorise. */
 static inline float exponential(float x)
 {
-    float turns = x * 1.44269504f + 12582912.0f; /* adding this constant rounds to an integer in the low
-                                                    bits */
+    float turns = x * 1.44269504f + 12582912.0f; /* rounds to an integer in the low bits */
     uint32_t n = sc_bits_of(turns) - sc_bits_of(12582912.0f);
     turns -= 12582912.0f;
     float r = x - turns * 0.693359375f;

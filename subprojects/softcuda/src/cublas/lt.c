@@ -216,8 +216,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspace_bytes,
                               struct CUstream_st *stream)
 {
-    (void)algo, (void)workspace, (void)workspace_bytes; /* there is only one algorithm, which needs no
-                                                           workspace */
+    (void)algo, (void)workspace, (void)workspace_bytes; /* the only algorithm needs no workspace */
     cublasStatus_t status = sc_lt_check(handle);
     if (status) return status;
     struct sc_lt_problem on;

@@ -128,8 +128,7 @@ CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
     if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
     struct sc_func *func;
     CUresult result = enter_function(handle, &func);
-    return result ? result : sc_leave(CUDA_SUCCESS); /* only a preference; here shared memory and L1 are not
-                                                        separate */
+    return result ? result : sc_leave(CUDA_SUCCESS); /* a preference, which has no effect here */
 }
 
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction handle)

@@ -153,10 +153,8 @@ CUresult sc_graph_memory_launch(const struct sc_graph *graph, bool again);
 CUresult sc_graph_memory_reserve(const struct sc_graph *graph);
 /* An operation that makes the memory live, or ends it. NULL: no memory. */
 struct sc_op *sc_graph_memory_op(struct sc_graph_memory *memory, bool live, struct sc_context *context);
-void sc_graph_memory_switch(struct sc_graph_memory *memory, bool live); /* called when such an operation
-                                                                           executes */
-void sc_graph_memory_op_done(struct sc_graph_memory *memory);           /* called when it gets its times;
-                                                                           accepts NULL */
+void sc_graph_memory_switch(struct sc_graph_memory *memory, bool live); /* when it executes */
+void sc_graph_memory_op_done(struct sc_graph_memory *memory);           /* when it is timed; accepts NULL */
 void sc_graph_memory_unref(struct sc_graph_memory *memory);             /* accepts NULL */
 const struct sc_allocation *sc_graph_memory_allocation(const struct sc_graph_memory *memory);
 struct sc_graph_memory *sc_graph_memory_ref(struct sc_graph_memory *memory);

@@ -332,6 +332,5 @@ CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CU
     CUresult result = enter_kernel(handle, SC_NEED_INIT, &kernel);
     if (result) return result;
     return sc_leave(sc_device_at(device) ? CUDA_SUCCESS
-                                         : CUDA_ERROR_INVALID_DEVICE); /* only a preference; here shared
-                                                                          memory and L1 are not separate */
+                                         : CUDA_ERROR_INVALID_DEVICE); /* a preference, without effect */
 }

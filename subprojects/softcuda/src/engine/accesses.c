@@ -12,8 +12,7 @@ struct sc_access_page {
     uint64_t number;                                     /* address >> PAGE_SHIFT */
     uint32_t low, high;                                  /* words outside [low, high) are zero */
     uint64_t read[WORDS], written[WORDS], atomic[WORDS]; /* `read`: read before this owner wrote it */
-    uint64_t *polled;                                    /* the same for SC_ACCESS_POLL; NULL: no such
-                                                            reads */
+    uint64_t *polled;                                    /* the same for SC_ACCESS_POLL; NULL: none */
 };
 
 static struct sc_access_page **probe(struct sc_access_page **pages, uint32_t capacity, uint64_t number)

@@ -69,8 +69,7 @@ static bool select_bar(struct sc_build *build)
     sc_has(build, "aligned");
     if (sc_has(build, "warp")) {
         sc_has(build, "sync");
-        return build->status == SC_ENGINE_OK; /* a no-op: lanes of a warp run in lockstep; see
-                                                 sc_order_blocks */
+        return build->status == SC_ENGINE_OK; /* warps run in lockstep; see sc_order_blocks */
     }
     bool reduce = sc_has(build, "red"), arrive = sc_has(build, "arrive");
     sc_has(build, "sync");

@@ -182,8 +182,7 @@ static bool select_cvt(struct sc_build *build)
     }
     const struct sc_operand *source = &now->operand[1];
     if (sc_type_bits(from) < 64 && source->kind == SC_OPERAND_VALUE &&
-        build->ir.values.at[source->value].bytes == 8 && !from_float) { /* only the low half of a wider
-                                                                           register is read */
+        build->ir.values.at[source->value].bytes == 8 && !from_float) { /* reads the low half only */
         uint32_t low = sc_new_value(build, 4);
         sc_emit_row(build, "cvt_u32_u64", low, source->value, 0, 0, 0);
         now->operand[1].value = low;

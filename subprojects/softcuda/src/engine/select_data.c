@@ -64,8 +64,7 @@ static bool unpack(struct sc_build *build, unsigned bits)
     if (!known_shape(bits, count)) return sc_fail(build, now->line, "a vector of this shape is not built");
     const char *row = bits <= 32 ? "unpack_b16" : count == 2 ? "unpack_b32" : "unpack_b64b16";
     uint32_t whole = sc_source(build, &now->operand[1], bits == 64 ? 8 : 4, 'b'), part[4];
-    for (unsigned i = 0; i < count; i++) { /* all parts are computed first, because one target may be the
-                                              source's register */
+    for (unsigned i = 0; i < count; i++) { /* one target may be the source's register */
         part[i] = sc_new_value(build, 4);
         sc_emit_row(build, row, part[i], whole, sc_constant(build, 4, i * bits / count), 0, 0);
         if (bits / count != 8) continue;

@@ -154,8 +154,7 @@ static bool jump(struct sc_build *build, uint32_t pointer)
     if (!build->frame) build->frame = sc_new_value(build, 8);
     uint32_t offset = row(build, "sub_b64", 8, pointer, sc_constant(build, 8, build->module->function_base));
     uint32_t low = row(build, "shr_u64", 8, offset, sc_constant(build, 4, 4));
-    uint32_t high = row(build, "shl_b64", 8, offset, sc_constant(build, 4, 60)); /* nonzero if the address is
-                                                                                    not on a boundary */
+    uint32_t high = row(build, "shl_b64", 8, offset, sc_constant(build, 4, 60)); /* nonzero off a boundary */
     uint32_t number = row(build, "or_b64", 8, low, high);
     number = row(build, "min_u64", 8, number, sc_constant(build, 8, functions));
     uint32_t index = row(build, "cvt_u32_u64", 4, number, 0);
