@@ -195,7 +195,7 @@ static bool split_access(struct sc_build *build, bool store)
     for (unsigned i = 1; i < now->part_count; i++)
         if (sc_part_is(&now->part[i], "v8")) now->part[i] = (struct sc_part){"v4", 2};
     uint32_t line_bytes = 4 * sc_type_bits(sc_type(build, 0)) / 8, base = address->value;
-    for (unsigned i = 0; !store && i < 4; i++) /* loads a half that overwrites it last */
+    for (unsigned i = 0; !store && i < 4; i++) /* a half that overwrites the address is loaded last */
         if (base && vector->element[i].value == base) {
             struct sc_operand first = *vector;
             *vector = high, high = first;
