@@ -6,7 +6,7 @@
 #define CUDA_ARRAY3D_DEFERRED_MAPPING 0x80
 #endif
 
-/* For the formats in blocks of 4 x 4: bits of one element. */
+/* Bits of one element; for compressed formats with 4 x 4 blocks, the block's bits divided by 16. */
 static uint64_t element_bits(CUarray_format format, unsigned channels)
 {
     switch ((int)format) {

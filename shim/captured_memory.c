@@ -18,9 +18,9 @@ struct memory {
     CUdeviceptr address;
     uint64_t bytes;
     bool freed;                  /* by its own graph; the program must not free it */
-    unsigned long long freed_by; /* id of the stream after whose captured work it is free; 0: none */
+    unsigned long long freed_by; /* id of the stream in whose order the capture may reuse it; 0: none */
     bool in_use;                 /* a launch allocated it, and it was not freed since */
-    CUevent behind; /* after the program's last free of it; the next launch waits for it; or NULL */
+    CUevent behind; /* recorded after the program's last free of it; the next launch waits for it; or NULL */
 };
 
 struct capture {
@@ -33,7 +33,7 @@ struct capture {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no driver function is called while it is held */
 static struct capture *captures;
-static struct sl_map addresses;  /* of all their memory; the values are unused */
+static struct sl_map addresses;  /* addresses of all captures' memory; the values are unused */
 static _Atomic bool any;         /* entries exist or existed */
 static _Atomic bool any_over;    /* some entries are over */
 static _Atomic uint64_t changes; /* counts events that may leave memory unmarked although it is in use */
@@ -216,8 +216,7 @@ bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *r
     return true;
 }
 
-/* An event after all work given to the stream so far; NULL: the driver refuses, or there is nothing to wait
- * for. */
+/* An event after all work given to the stream so far. NULL: there is no stream, or the driver refuses. */
 static CUevent point_of(const CUstream *stream)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -260,7 +259,7 @@ static bool touches(const struct sl_footprint *footprint, const struct memory *m
 }
 
 /* Marks the memory that the launch allocates as in use. Returns a free that the launch has to wait for, or
- * NULL. Only a launch of its own graph may touch memory that is not in use. */
+ * NULL. Memory that is not in use can only be touched by a launch of its own graph, which allocates it. */
 static CUevent take_into_use(const struct sl_footprint *footprint)
 {
     CUevent behind = NULL;
@@ -322,7 +321,8 @@ static struct capture *take_those_over(void)
     return over;
 }
 
-/* Memory that a launch allocated and nobody freed outlives its graph, like any other allocation. */
+/* Frees memory at the end of its capture, unless a launch allocated it and nothing freed it since: such
+ * memory outlives its graph, like any other allocation. */
 static void give_back(struct memory *memory)
 {
     if (memory->freed || !memory->in_use) sl_runtime_free(memory->address, NULL);

@@ -202,17 +202,17 @@ static bool find_driver(struct view *found, const void *hint)
     return true;
 }
 
-/* Holds no lock of ours while the loader's lock is taken: another thread may hold that one during a look-up
- * here. Publishes the symbols before asking the resolver, because a driver may call itself by names that are
- * ours. */
+/* No lock of this library is held while the loader's lock is taken: another thread may hold the loader's lock
+ * during a look-up in this library. Publishes the symbols before it asks the resolver, because the driver may
+ * call its own functions by names that this library replaces. */
 bool sl_driver_load(const void *hint)
 {
     if (__atomic_load_n(&loaded, __ATOMIC_ACQUIRE)) return true;
     if (loading) return false;
 
-    /* Neither on the stack, which may be small in a thread of the program, nor from an allocator, which may
-     * be the code that looks up. The first thread uses this one, so that a lack of memory does not hide the
-     * driver. */
+    /* The view is not on the stack, because the stack of the program's thread may be small, and not from an
+     * allocator, because the allocator may be what does this look-up. The first thread uses the static view,
+     * so that a lack of memory does not hide the driver. */
     static struct view first;
     static bool first_taken;
     bool is_first = !__atomic_exchange_n(&first_taken, true, __ATOMIC_ACQUIRE);

@@ -131,8 +131,8 @@ static int visit_for_range(struct dl_phdr_info *info, size_t bytes, void *argume
     return holds(info, span->inside, &span->low, &span->high);
 }
 
-/* Both walk the loader's list as a debugger does: dl_iterate_phdr may be a sanitizer's, which is not
- * initialized when the sanitizer calls dlsym. */
+/* Both functions walk the loader's list as a debugger does: dl_iterate_phdr may be a sanitizer's, which is
+ * not initialized when the sanitizer calls dlsym. */
 SL_NO_SANITIZE void *sl_elf_symbol(const char *name, const char *version, const char *beside)
 {
     const struct query query = {name, version}, mark = {beside, NULL};

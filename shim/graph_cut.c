@@ -108,7 +108,7 @@ static bool add_piece(struct sl_graph_cut *cut, size_t first, size_t end)
 bool sl_graph_cut(struct sl_graph_cut *cut, uint64_t bytes)
 {
     struct sl_footprint *whole = sl_graph_cut_join(cut, 0, cut->unit_count);
-    if (whole) sl_runtime_fit(whole); /* all inner tensors are known at this point */
+    if (whole) sl_runtime_fit(whole); /* at this point all inner tensors are known */
     free(whole);
     sl_graph_cut_drop(cut);
     bool ok = true;

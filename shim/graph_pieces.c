@@ -8,7 +8,7 @@
 #include "graph_cut.h"
 #include "graph_order.h"
 
-/* A piece may need this part of the budget: the data of the next one arrives while it runs. */
+/* A piece may use this part of the budget, so that the next piece's data can be fetched while it runs. */
 enum { BUDGET_PART = 2 };
 
 struct sl_graph_pieces {
@@ -20,7 +20,7 @@ struct sl_graph_pieces {
     bool launched;
 };
 
-/* Relaxes the capture mode: making graphs beside a capture is allowed. */
+/* Relaxes the capture mode, because graphs may be created during a capture. */
 static CUstreamCaptureMode relax(void)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -40,7 +40,7 @@ void sl_graph_pieces_unname(struct sl_graph_pieces *pieces)
     pieces->units_by_name = (struct sl_map){0};
 }
 
-/* Drops all but the known launches. */
+/* Frees everything except the executables' known launches. */
 static void drop(struct sl_graph_pieces *pieces)
 {
     struct sl_graph_cut *cut = &pieces->cut;

@@ -7,8 +7,8 @@
 #include "driver.h"
 #include "work.h"
 
-/* A node is asked once for all launches of its graph, because its handle may be gone later. A call that
- * fails, for example for lack of host memory, is repeated once. */
+/* A node is queried once for all launches of its graph, because its handle may be invalid later. A failed
+ * call, for example for lack of host memory, is repeated once. */
 #define ANSWERED(call) ((call) == CUDA_SUCCESS || (call) == CUDA_SUCCESS)
 
 struct sl_launch sl_graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
@@ -90,7 +90,7 @@ bool sl_graph_work(const CUgraphNodeParams *parameters, struct sl_launch *out)
     }
 }
 
-/* A kernel's parameters may have to be requested, which must not disturb a capture. */
+/* The query for a kernel's parameters must not disturb a capture. */
 struct sl_footprint *sl_graph_note(const struct sl_launch *launch)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();

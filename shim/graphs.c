@@ -25,7 +25,7 @@ struct executable {
     struct replacement *replacements;
     size_t replacement_count;
     bool partial; /* nodes are missing */
-    bool waits;   /* one of them waits for something other than the device */
+    bool waits;   /* one of them waits for something other than the device, for example a host function */
     struct sl_footprint *joined;
     bool joined_is_old;
     uint64_t captured_seen; /* of sl_captured_launch */
@@ -39,7 +39,7 @@ static struct sl_map by_exec;
 static struct executable **executables;
 static uint32_t executable_capacity;
 
-/* Frees all but the pieces, whose context may be gone. */
+/* Frees everything except the pieces, whose context may be gone. */
 static void drop(struct executable *executable)
 {
     if (!executable) return;
@@ -159,8 +159,8 @@ static const struct sl_footprint *footprint_of(struct executable *executable)
     return executable->joined;
 }
 
-/* The graph may have to run in pieces, which can be made from `graph` only while `graph` matches the
- * executable one. */
+/* Prepares to run the graph in pieces if it exceeds the budget. Pieces can be made from `graph` only while
+ * `graph` matches the executable graph. */
 static void follow_in_pieces(struct executable *executable, CUgraph graph)
 {
     const struct sl_footprint *touched = footprint_of(executable);
@@ -171,7 +171,7 @@ static void follow_in_pieces(struct executable *executable, CUgraph graph)
 
 void sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags)
 {
-    drop(take_out(exec)); /* left from a context that is gone */
+    drop(take_out(exec)); /* left over from a context that is gone */
     struct executable *executable = calloc(1, sizeof *executable);
     if (!executable) return;
     size_t unread = 0;
@@ -202,7 +202,7 @@ static struct sl_graph_node *find_node(struct executable *executable, CUgraphNod
     return at == SL_NONE ? NULL : &executable->nodes.list[at];
 }
 
-/* Whether the nodes from `first` on have, one by one, the kinds of `others`. */
+/* Whether the nodes from `first` on have the same kinds as `others`, in order. */
 static bool are_alike(const struct sl_graph_node *first, size_t count, const struct sl_graph_nodes *others)
 {
     if (count != others->count) return false;
@@ -238,8 +238,8 @@ static bool add_replacement(struct executable *executable, size_t owner, const s
     return true;
 }
 
-/* The driver matches nodes by their edges. If a graph is built like the first one, its nodes are assumed to
- * be in the same order. */
+/* Takes over what the nodes of an updated graph touch. The driver matches nodes by their edges. If the update
+ * has the same kinds of nodes in the same order, they are matched in that order. */
 static void adopt(struct executable *executable, size_t owner, size_t first, size_t count, CUgraph graph)
 {
     struct sl_graph_nodes fresh = {0};

@@ -1,6 +1,6 @@
-/* The program's advice about memory. The program's view is that its memory comes from cuMemAlloc, for which
- * the driver refuses advice. Advice or a prefetch on the managed memory underneath would move data that only
- * the core may move. The program's own managed memory passes through. */
+/* The program's advice about memory. To the program its memory comes from cuMemAlloc, for which the driver
+ * refuses advice. Underneath it is managed memory; advice or a prefetch there would move data that only the
+ * core may move. The program's own managed memory passes through. */
 #include "core/runtime.h"
 #include "driver.h"
 #include "session.h"

@@ -16,9 +16,9 @@ bool sl_captures_any(void)
     return atomic_load_explicit(&captures, memory_order_relaxed) != 0;
 }
 
-/* While the calling thread captures, or any thread in the global mode, the driver refuses allocations and
- * frees and invalidates the capture. Allocations of ours do not reach the driver, so this function probes it
- * with an allocation that it frees at once. */
+/* While the calling thread captures, or any thread captures in global mode, the driver refuses allocations
+ * and frees and invalidates the capture. Allocations from the core do not reach the driver, so this function
+ * tries an allocation in the driver, which it frees at once. */
 CUresult sl_capture_forbids(void)
 {
     CUdeviceptr probe;
@@ -77,7 +77,7 @@ CUresult sl_hook_cuStreamBeginCaptureToGraph(struct sl_call call, sl_fn_cuStream
     return BEGIN_CAPTURE(call, stream, real(stream, graph, dependencies, edges, count, mode));
 }
 
-/* A stream that waits for a capturing stream captures as well. */
+/* A stream that waits for an event of a capture joins that capture. */
 CUresult sl_hook_cuStreamWaitEvent(struct sl_call call, sl_fn_cuStreamWaitEvent *real, CUstream stream,
                                    CUevent event, unsigned flags)
 {
@@ -111,7 +111,7 @@ CUresult sl_hook_cuStreamUpdateCaptureDependencies_v2(struct sl_call call,
     return note_order(call, stream, real(stream, dependencies, edges, count, flags));
 }
 
-/* A capture that ends with an invalid graph has ended, too, but not one that did not exist. */
+/* A capture that ends with an invalid graph has ended; a capture that did not exist has not. */
 CUresult sl_hook_cuStreamEndCapture(struct sl_call call, sl_fn_cuStreamEndCapture *real, CUstream stream,
                                     CUgraph *graph)
 {

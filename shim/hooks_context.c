@@ -116,8 +116,8 @@ CUresult sl_hook_cuStreamDestroy_v2(struct sl_call call, sl_fn_cuStreamDestroy_v
     return real(stream);
 }
 
-/* Forgets the kinds of handles before the driver's call, because another thread may get the same handles
- * right after it. Other cached answers are dropped after the call. */
+/* The kinds of handles are forgotten before the driver's call, because right after it another thread may get
+ * the same handles. Other cached answers are dropped after the call. */
 CUresult sl_hook_cuModuleUnload(struct sl_call call, sl_fn_cuModuleUnload *real, CUmodule module)
 {
     (void)call;

@@ -9,13 +9,13 @@ struct corner {
     uint64_t address, x, y, z, pitch, rows;
 };
 
-/* Between unified addresses. */
+/* The direction of a copy between unified addresses. */
 static enum sl_copy_direction find_direction(CUdeviceptr to, CUdeviceptr from)
 {
     return sl_runtime_tracing() ? sl_link_direction(sl_side_of(to), sl_side_of(from)) : SL_COPY_UNKNOWN;
 }
 
-/* Within one device; a side on another device is neither in nor out. */
+/* The direction of a copy between contexts: known only within one device. */
 static enum sl_copy_direction between_contexts(CUcontext to, CUcontext from)
 {
     return to == from ? SL_COPY_ON_DEVICE : SL_COPY_UNKNOWN;

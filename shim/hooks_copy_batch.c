@@ -16,7 +16,8 @@ struct batch {
     uint64_t copied_bytes;
 };
 
-/* A batch of `copies`. Without memory for all ranges that it may name, the others are used remotely. */
+/* Opens a batch of `copies` copies. If there is no memory for all ranges that it may name, ranges beyond the
+ * capacity are used remotely. */
 static void open_batch(struct batch *batch, size_t copies)
 {
     batch->spans = copies <= FEW / 2 ? batch->few : malloc(copies * 2 * sizeof *batch->spans);
@@ -69,7 +70,9 @@ static void begin_batch(struct batch *batch, sl_stream stream)
 static bool begin_copies(struct batch *batch, sl_stream stream, const CUdeviceptr *to,
                          const CUdeviceptr *from, const size_t *bytes, size_t count, size_t *failed)
 {
-    if (!to || !from || !bytes || !sl_runtime_running()) count = 0; /* nothing of ours, or nothing to read */
+    if (!to || !from || !bytes || !sl_runtime_running())
+        count = 0; /* nothing is ours, or there is nothing to
+                      read */
     open_batch(batch, count);
     for (size_t i = 0; i < count; i++) {
         batch->copied_bytes += bytes[i];
@@ -127,7 +130,7 @@ static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copie
                         size_t *failed)
 {
     const CUDA_MEMCPY3D_BATCH_OP *list = copies;
-    if (!list || !sl_runtime_running()) count = 0; /* nothing of ours, or nothing to read */
+    if (!list || !sl_runtime_running()) count = 0; /* nothing is ours, or there is nothing to read */
     open_batch(batch, count);
     for (size_t i = 0; i < count; i++) {
         batch->copied_bytes += list[i].extent.width * list[i].extent.height * list[i].extent.depth;
@@ -144,7 +147,7 @@ static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copie
     return true;
 }
 #else
-/* For headers that lack these copies: their memory is used remotely. */
+/* For headers without these copies: memory is used remotely. */
 static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copies, size_t count,
                         size_t *failed)
 {

@@ -1,5 +1,5 @@
-/* The functions that return handles for launches: record the kind of each handle. They ask the driver nothing
- * about the handle. */
+/* The functions that return handles for launches: record the kind of each handle without asking the driver
+ * about it. */
 #include "core/runtime.h"
 #include "device/kernel_handles.h"
 #include "driver.h"

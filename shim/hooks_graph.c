@@ -206,7 +206,7 @@ CUresult sl_hook_cuGraphNodeSetEnabled(struct sl_call call, sl_fn_cuGraphNodeSet
     return result;
 }
 
-/* One launch for the core: a whole graph or a piece. */
+/* One launch for the core: a whole graph, or a piece of one. */
 static CUresult launch_one(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgraphExec exec, CUstream stream,
                            const struct sl_footprint *footprint, bool holds)
 {

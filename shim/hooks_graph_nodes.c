@@ -1,5 +1,5 @@
-/* Nodes that the program adds itself: a copy or memset must stay inside an allocation, as on a stream. Their
- * other memory is examined when the graph is instantiated. */
+/* Nodes that the program adds itself: a copy or memset must stay inside an allocation, as on a stream. Other
+ * memory of nodes is examined when the graph is instantiated. */
 #include "driver.h"
 #include "graph_walk.h"
 #include "work.h"

@@ -83,7 +83,7 @@ bool sl_hold(struct sl_call call, CUstream stream)
     return true;
 }
 
-/* Work after the wait in its stream shows that the wait is over. */
+/* Enqueues a host function behind the wait; when it runs, the wait is over. */
 CUresult sl_let_go_behind(struct sl_call call, CUstream stream, bool held, CUresult result)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();

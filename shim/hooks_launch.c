@@ -70,8 +70,8 @@ CUresult sl_hook_cuLaunchCooperativeKernel(struct sl_call call, sl_fn_cuLaunchCo
                                    stream, parameters));
 }
 
-/* The oldest launches take their block shape and parameters from calls that are not followed: their memory is
- * used remotely. */
+/* The oldest launch functions take the block shape and parameters from earlier calls, which are not followed:
+ * their memory is used remotely. */
 static void begin_old_launch(struct sl_work *work, sl_stream stream, CUfunction function, int width,
                              int height)
 {

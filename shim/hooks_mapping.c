@@ -45,9 +45,10 @@ static CUresult refuse_foreign(void)
 
 /* --- addresses */
 
-/* Ours are aligned to 1 GiB. As with the driver, the wanted place is only a hint. Memory of the driver cannot
- * be mapped at addresses of ours; at the driver's addresses everything can. The addresses are ours if the
- * managed context is current and no handle holds unmapped memory of the driver that may need them. */
+/* Reservations of ours are aligned to 1 GiB. As with the driver, the address is only a hint. The driver's
+ * memory cannot be mapped at addresses of ours; any memory can be mapped at the driver's addresses. The
+ * addresses are ours if the managed context is current and no handle holds unmapped memory of the driver that
+ * may need them. */
 CUresult sl_hook_cuMemAddressReserve(struct sl_call call, sl_fn_cuMemAddressReserve *real,
                                      CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
                                      unsigned long long flags)
@@ -91,9 +92,9 @@ CUresult sl_hook_cuMemAddressFree(struct sl_call call, sl_fn_cuMemAddressFree *r
 
 /* --- memory */
 
-/* The driver decides whether such memory is possible; its intended use must suit memory of ours. *result: an
- * error if the driver could not be asked. The hook returns that error instead of making a driver's handle,
- * which could not be mapped at addresses of ours. */
+/* Asks the driver whether such memory is possible; its intended use must suit memory of ours. *result is an
+ * error if the driver could not be asked. The hook then returns that error instead of creating a driver's
+ * handle, which could not be mapped at addresses of ours. */
 static bool can_be_ours(struct sl_call call, size_t bytes, const CUmemAllocationProp *properties,
                         CUresult *result)
 {
@@ -140,8 +141,8 @@ static void unpromise(CUdevice device, uint64_t bytes)
     if (sl_session_turn_to_device(device)) sl_runtime_unpromise(bytes);
 }
 
-/* The driver's handle for a handle: itself or, for one of ours, the handle that replaces it, which is made if
- * needed. */
+/* The driver's handle of a handle: the handle itself or, for one of ours, the handle that replaces it, which
+ * is created if necessary. */
 static CUresult drivers_handle(CUmemGenericAllocationHandle handle, CUmemGenericAllocationHandle *drivers)
 {
     struct sl_memory_standing standing;
@@ -173,8 +174,8 @@ CUresult sl_hook_cuMemRetainAllocationHandle(struct sl_call call, sl_fn_cuMemRet
     return result;
 }
 
-/* Records the release of a driver's handle before the driver's call: afterwards another thread may get the
- * same number. Invalid handles are unknown here as well. */
+/* Records the release of a driver's handle before the driver's call, because after it another thread may get
+ * the same number. Invalid handles are unknown here, too. */
 static CUresult release_drivers(sl_fn_cuMemRelease *real, CUmemGenericAllocationHandle handle)
 {
     sl_physical_released(handle);
@@ -231,8 +232,8 @@ CUresult sl_hook_cuMemImportFromShareableHandle(struct sl_call call,
 
 /* --- mappings */
 
-/* Memory lies on the device of its addresses, which may have been reserved for another device than the
- * memory. */
+/* Memory is placed on the device for which its addresses were reserved, which may differ from the device that
+ * the memory was created for. */
 static bool map_on_owner(struct sl_call call, CUdeviceptr address, size_t bytes,
                          CUmemGenericAllocationHandle handle, uint64_t promised_bytes)
 {
@@ -301,7 +302,7 @@ static CUresult unmap_ours(CUdeviceptr address, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* The addresses stay reserved, so nobody else can map there meanwhile. */
+/* The addresses stay reserved, so nothing else can be mapped there meanwhile. */
 CUresult sl_hook_cuMemUnmap(struct sl_call call, sl_fn_cuMemUnmap *real, CUdeviceptr address, size_t bytes)
 {
     (void)call;

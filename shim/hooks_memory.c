@@ -77,7 +77,7 @@ CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream)
     return given(status, &freed);
 }
 
-/* cuMemAlloc*'s answer from the core. False: ask the driver. */
+/* Allocates from the core for cuMemAlloc*. False: ask the driver. */
 static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes, CUresult *result)
 {
     if (!address || !bytes || !sl_session_on_for_memory() || sl_runtime_records_only()) return false;
@@ -148,7 +148,7 @@ CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUd
     return result;
 }
 
-/* The driver keeps moving the program's own managed memory. */
+/* The program's own managed memory stays under the driver's control. */
 CUresult sl_hook_cuMemAllocManaged(struct sl_call call, sl_fn_cuMemAllocManaged *real, CUdeviceptr *address,
                                    size_t bytes, unsigned flags)
 {

@@ -131,7 +131,7 @@ CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real,
     if (result != CUDA_SUCCESS && known) sl_runtime_note_alloc(noted.address, noted.bytes, noted.site);
     if (result != CUDA_SUCCESS)
         sl_charge(SL_CHARGE_ADDRESS, address, bytes);
-    else if (pool && bytes) /* it was charged, so it was on our device */
+    else if (pool && bytes) /* it was charged, so it was on a managed device */
         charge_reserve(pool);
     return result;
 }
@@ -188,7 +188,7 @@ CUresult sl_hook_cuMemSetMemPool(struct sl_call call, sl_fn_cuMemSetMemPool *rea
     return result;
 }
 
-/* Freed memory of ours is not kept for the pool. */
+/* Freed memory of ours is not kept in the pool, so only the driver's memory is trimmed. */
 CUresult sl_hook_cuMemPoolTrimTo(struct sl_call call, sl_fn_cuMemPoolTrimTo *real, CUmemoryPool pool,
                                  size_t keep_bytes)
 {

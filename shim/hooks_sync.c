@@ -1,4 +1,4 @@
-/* Waits of the program, and the objects that it may wait for: what they reveal about the device's work, and
+/* Waits of the program, and the objects that it may wait for: what they show about the device's progress, and
  * their duration for the trace. */
 #include "core/runtime.h"
 #include "driver.h"
@@ -18,14 +18,14 @@ static void tell_core(void)
     if (sl_runtime_running() && sl_session_on()) sl_runtime_work_comes();
 }
 
-/* While the program waits, freed data may leave and other data arrive. */
+/* The core may evict freed data and fetch other data while the program waits. */
 static uint64_t begin_wait(void)
 {
     tell_core();
     return sl_runtime_wait_begins();
 }
 
-/* These calls must not start a session: only a running one learns anything from them. */
+/* These calls must not start a session: they only inform a running one. */
 CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *real)
 {
     (void)call;

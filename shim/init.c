@@ -1,4 +1,5 @@
-/* Loading. Reads the options and registers for fork; CUDA, files and threads wait until a program needs them.
+/* Initialisation when the library is loaded: reads the options and registers for fork. CUDA, files and
+ * threads are initialised when a program needs them.
  */
 #include "init.h"
 

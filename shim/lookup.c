@@ -70,7 +70,8 @@ void *sl_real_dlvsym(void *handle, const char *name, const char *version)
     return ((versioned_lookup_fn *)c_library_dlvsym)(handle, name, version);
 }
 
-/* RTLD_NEXT from here is what follows this library: without the driver nothing, and dlerror reports that. */
+/* From here, RTLD_NEXT searches the libraries behind this one. Without the driver it finds nothing, and
+ * dlerror reports that. */
 static void *beyond_us(const char *name)
 {
     return sl_real_dlsym(RTLD_NEXT, name);
@@ -90,7 +91,7 @@ static bool is_ours(const void *address)
     return (uintptr_t)address >= first && (uintptr_t)address < end;
 }
 
-/* If the look-up names a library, its answer is that library's function, which our entry then calls. */
+/* If the look-up names a library, the result is our entry, which calls that library's function. */
 static bool resolve_nccl(void *handle, const char *name, const char *version, void **result)
 {
     void *found = handle == RTLD_NEXT ? beyond_us(name)
@@ -108,7 +109,7 @@ bool sl_resolve(void *handle, const char *name, const char *version, const void 
     if (sl_nccl_intercepts(name)) return resolve_nccl(handle, name, version, result);
     if (!sl_driver_intercepts(name) || sl_from_driver(caller)) return false;
 
-    /* For a caller after us, the next definition is the driver's, which ours replaces. */
+    /* For a caller behind this library, the next definition is the driver's, which ours replaces. */
     if (handle == RTLD_NEXT) {
         void *entry = sl_driver_load(NULL) ? sl_driver_entry_named(name) : NULL;
         *result = entry ? entry : beyond_us(name);
@@ -116,7 +117,7 @@ bool sl_resolve(void *handle, const char *name, const char *version, const void 
     }
 
     void *found = version ? sl_real_dlvsym(handle, name, version) : sl_real_dlsym(handle, name);
-    if (!found) return false; /* repeats the look-up, so that the true caller gets the error */
+    if (!found) return false; /* the look-up is repeated for the true caller, so that it gets the error */
     if (is_ours(found)) {
         void *entry = sl_driver_load(NULL) ? sl_driver_entry_named(name) : NULL;
         *result = entry ? entry : beyond_us(name);

@@ -25,7 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct memory *memories;
 static uint32_t count, capacity, first_free = SL_NONE;
 static struct sl_ranges reservations; /* values are unused */
-static struct sl_ranges places;       /* allocations, mapped or kept, with their memory */
+static struct sl_ranges places;       /* allocations, mapped or kept, and their index in `memories` */
 
 static CUmemGenericAllocationHandle handle_of(uint32_t index)
 {

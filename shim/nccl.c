@@ -94,8 +94,8 @@ static void use(const void *address, uint64_t bytes, bool write, const struct us
     told.uses[told.count++].span = (struct sl_span){(uintptr_t)address, bytes, write};
 }
 
-/* Whether a call belongs to what is launched on the stream: NCCL launches all calls of a communicator in a
- * group at once, on the stream of one of them. */
+/* Whether a call is part of the launch on the stream: NCCL launches all calls of a communicator in a group at
+ * once, on the stream of one of them. */
 static bool is_part(const struct use *use, sl_stream stream)
 {
     if (use->stream == stream) return true;
@@ -126,7 +126,7 @@ void sl_nccl_claim(struct sl_launch *launch)
     launch->more_span_count = count;
 }
 
-/* A call of NCCL within a call of NCCL belongs to the outer one. */
+/* A nested call of NCCL counts as part of the outer call. */
 static bool begin_call(void)
 {
     if (told.inside) return false;

@@ -1,4 +1,4 @@
-/* Communicators that the program makes: their numbers, equal on all ranks, for the trace. */
+/* Numbers of the communicators that the program creates, for the trace; they are equal on all ranks. */
 #include <stdbool.h>
 
 #include "communicators.h"
@@ -27,7 +27,7 @@ static void note_made(int result, void **made, int count, uint64_t number)
 #include "nccl_made.def"
 #undef SL_NCCL
 
-/* All ranks are in this process, which has no id for them but their position. */
+/* All ranks are in this process; NCCL has no id for them except their positions. */
 int sl_entry_ncclCommInitAll(void **made, int count, const int *devices)
 {
     sl_fn_ncclCommInitAll *function = SL_NCCL_REAL(ncclCommInitAll, __builtin_return_address(0));

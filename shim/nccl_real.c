@@ -18,7 +18,7 @@ struct search {
     char path[PATH_MAX];
 };
 
-/* Libraries are opened only afterwards: the loader's list is locked here, and opening waits for the lock. */
+/* The search only records the path: opening a library needs the loader's lock, which is held here. */
 static int look_at(struct dl_phdr_info *object, size_t bytes, void *argument)
 {
     struct search *search = argument;
@@ -42,8 +42,7 @@ static void *find_in(uintptr_t inside, const char *name)
     return function;
 }
 
-/* First among the global symbols, then in the caller's own scope: Python loads libraries for one module
- * alone. */
+/* Searches the global symbols, then the caller's own scope: Python loads libraries into a module's scope. */
 void *sl_nccl_find(const char *name, const void *caller)
 {
     void *function = sl_real_dlsym(RTLD_NEXT, name);

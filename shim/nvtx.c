@@ -1,7 +1,7 @@
-/* NVTX: ranges and marks that programs and libraries already name. At their first call, the functions that
- * NVTX's header compiles into them, and those of the older libnvToolsExt, look for a tool: a library that
- * NVTX_INJECTION64_PATH in the environment names and that has the function below. The tool gets the tables of
- * pointers through which all calls go, and enters its own functions. */
+/* NVTX: ranges and marks that programs and libraries already name. The functions that NVTX's header compiles
+ * into them, and those of the older libnvToolsExt, look for a tool at their first call: a library that
+ * NVTX_INJECTION64_PATH names and that contains the function InitializeInjectionNvtx2 below. The tool gets
+ * the tables of pointers through which all calls go, and stores its own functions there. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 #include "marks.h"
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
-#define NO_LEVEL (-2) /* result of push and pop without a count of levels */
+#define NO_LEVEL (-2) /* result of push and pop, because levels are not counted */
 #define DOMAINS 64u
 
 /* The interface of nvToolsExt.h, NVTX 2 and 3. */
@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct attributes) == 48, "as NVTX has it");
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(get_export_table *ask);
 
-/* Names of domains by number, from 1; 0 is the default domain. Equal names are one domain. */
+/* Names of domains by number, from 1; 0 is the default domain. Equal names give the same domain. */
 static const char *_Atomic domain_names[DOMAINS];
 static _Atomic bool domain_told[DOMAINS];
 static _Atomic uint32_t ranges; /* number of ranges begun so far */
@@ -54,7 +54,7 @@ static void emit_mark(enum sl_mark_kind kind, uintptr_t domain, uint32_t range, 
     sl_runtime_mark(kind, SL_MARKS_NVTX, (uint32_t)domain, range, name);
 }
 
-/* Only the message of the attributes is kept. */
+/* Of the attributes, only the message is kept. */
 static const char *message_of(const struct attributes *attributes, char out[SL_MARK_NAME])
 {
     int type = attributes && attributes->bytes >= sizeof *attributes ? attributes->message_type : NO_MESSAGE;
@@ -71,7 +71,7 @@ static uint64_t begin(uintptr_t domain, const char *name)
     return range;
 }
 
-/* Default domain, names only. */
+/* Functions without a domain or attributes: they use the default domain. */
 
 static void mark(const char *name)
 {
@@ -111,7 +111,7 @@ static int range_push_wide(const wchar_t *name)
     return NO_LEVEL;
 }
 
-/* Any domain. */
+/* Functions with a domain. */
 
 static void domain_mark(uintptr_t domain, const struct attributes *attributes)
 {
@@ -143,7 +143,7 @@ static int domain_range_pop(uintptr_t domain)
     return NO_LEVEL;
 }
 
-/* Default domain, with attributes. */
+/* Functions with attributes: they use the default domain. */
 
 static void mark_ex(const struct attributes *attributes)
 {
@@ -170,8 +170,8 @@ static int range_pop(void)
     return domain_range_pop(0);
 }
 
-/* The handle of a registered text is the interned text, that of a domain its number. Both outlive their end.
- */
+/* The handle of a registered text is the interned text; the handle of a domain is its number. Both stay valid
+ * after the text or domain is destroyed. */
 
 static const void *register_text(uintptr_t domain, const char *text)
 {
@@ -187,7 +187,7 @@ static const void *register_wide_text(uintptr_t domain, const wchar_t *text)
     return sl_intern_some(sl_mark_wide_name(text, cut));
 }
 
-/* Domains beyond the bound share the last number. */
+/* Domains beyond the limit share the last number. */
 static uintptr_t number_domain(const char *name)
 {
     const char *kept = sl_intern_some(name);
@@ -210,7 +210,7 @@ static uintptr_t domain_create_wide(const wchar_t *name)
     return number_domain(sl_mark_wide_name(name, cut));
 }
 
-/* Functions by their numbers in NVTX's tables. Missing functions stay empty and do nothing. */
+/* Functions by their index in NVTX's tables. Other functions stay unset and do nothing. */
 static function *const core_functions[] = {
     [1] = (function *)mark_ex,          [2] = (function *)mark,          [3] = (function *)mark_wide,
     [4] = (function *)range_start_ex,   [5] = (function *)range_start,   [6] = (function *)range_start_wide,

@@ -8,11 +8,11 @@
 #include "charge.h"
 
 #define UNIT 65536u                     /* mappings are multiples of it */
-#define GRANULARITY ((uint64_t)2 << 20) /* and of this for device memory */
-#define LONGEST_MAPPING 65536u          /* most units of a device mapping that are searched */
+#define GRANULARITY ((uint64_t)2 << 20) /* mappings of device memory are multiples of this */
+#define LONGEST_MAPPING 65536u          /* maximum units of a device mapping that are searched */
 
-/* The driver may reuse a handle's number while its memory is still mapped. The charge is therefore kept under
- * this index, which the handle maps to while it lives. */
+/* The driver may reuse a handle's number while its memory is still mapped. So the charge is stored under this
+ * index, to which the handle maps while it lives. */
 struct memory {
     uint64_t bytes;
     uint32_t handles, mappings;
@@ -25,7 +25,7 @@ static uint32_t count, capacity, first_free = SL_NONE;
 static struct sl_map by_handle;                   /* handle to index */
 static struct sl_map mapped_memory, mapped_units; /* by a mapping's address: the index, and the length */
 
-/* SL_NONE: out of host memory; unknown memory is not charged. */
+/* SL_NONE: out of host memory; such memory is not charged. */
 static uint32_t new_memory(void)
 {
     uint32_t index = first_free;

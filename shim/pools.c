@@ -10,7 +10,7 @@
 #define ALIGN 512u /* the driver's rounding of allocations */
 
 struct pool {
-    CUmemoryPool handle; /* NULL: destroyed, or free */
+    CUmemoryPool handle; /* NULL: destroyed, or a free entry */
     CUdevice device;
     uint64_t max_bytes; /* 0: no limit */
     uint64_t used_bytes, used_high_bytes, reserved_high_bytes, allocations;
@@ -93,8 +93,8 @@ void sl_pool_destroyed(CUmemoryPool handle)
     pthread_mutex_unlock(&lock);
 }
 
-/* The program never makes the device's default pool. False: out of host memory. Precondition: the lock is
- * held. */
+/* Adds the device's default pool, which the program never creates. False: out of host memory. Precondition:
+ * the lock is held. */
 static bool learn_default(void)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -122,8 +122,8 @@ uint32_t sl_pool_number(CUmemoryPool handle)
     return number;
 }
 
-/* Precondition: the lock is held, so that an answer that is learned here is older than a change that waits
- * for the lock. */
+/* Precondition: the lock is held. A concurrent change of the current pool waits for it and then discards the
+ * answer that is stored here. */
 static void learn_current(void)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();

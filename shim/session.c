@@ -10,12 +10,12 @@
 #include "init.h"
 
 #define MAX_DEVICES 64
-#define MOST_OTHERS 32 /* bound of the contexts known not to be managed */
+#define MOST_OTHERS 32 /* maximum number of contexts known not to be managed */
 
 struct sl_session_view sl_session_view;
 
 static struct {
-    pthread_mutex_t lock; /* guards all below but what is read after the start */
+    pthread_mutex_t lock; /* guards all members below, except those that are read after the start */
     struct {
         CUcontext _Atomic context; /* NULL: none yet, or it has ended */
         CUdevice device;
@@ -24,8 +24,8 @@ static struct {
     CUcontext _Atomic others[MOST_OTHERS];
     /* Read without the lock, while another thread may start the session. */
     _Atomic pid_t process;   /* process of the session; 0: not started */
-    _Atomic bool wiped;      /* a child finds the view zeroed */
-    CUcontext first_context; /* first context that this process made */
+    _Atomic bool wiped;      /* a forked child finds the view zeroed */
+    CUcontext first_context; /* the first context that this process created */
     struct {
         CUcontext context;
         unsigned retains;
@@ -43,7 +43,7 @@ static bool running(void)
 }
 
 /* Registered after the driver's own exit handlers and therefore run before them, while the driver still
- * answers. */
+ * works. */
 static void at_exit(void)
 {
     if (!running() || session.process != getpid()) return;
@@ -51,8 +51,8 @@ static void at_exit(void)
     sl_runtime_stop(false);
 }
 
-/* Gives a child that no fork handler saw the state that fork would have made: locks may be held by threads
- * that do not exist in the child. */
+/* If this process is a child that did not run the fork handler, does what the handler would have done: locks
+ * may be held by threads that do not exist in the child. */
 static void see_what_process_this_is(void)
 {
     pid_t process = session.process;
@@ -82,8 +82,8 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
     return SL_SESSION_RUNNING;
 }
 
-/* Without a current context, this call fails in the driver, and a later one tries again. After any other
- * error no call tries again, because the program would have memory of both kinds. */
+/* Without a current context this call fails in the driver, and a later call tries again. After any other
+ * error no call tries again, because then the program would have memory of both kinds. */
 bool sl_session_start(void)
 {
     static __thread bool starting __attribute__((tls_model("initial-exec")));
@@ -203,7 +203,7 @@ bool sl_session_turn_to_device(CUdevice device)
     return false;
 }
 
-/* The default streams are those of the current context. */
+/* The default streams belong to the current context. */
 bool sl_session_turn_to_stream(CUstream stream)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();

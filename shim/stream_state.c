@@ -7,7 +7,8 @@
 #include "driver.h"
 #include "session.h"
 
-/* Cache of streams that took work when the driver was asked; each hash keeps its last stream. */
+/* Cache of streams that took work when the driver was asked; each slot keeps the last stream with its
+ * hash. */
 enum { KNOWN = 64, HANDLE_SHIFT = 4 };
 static _Atomic uintptr_t known[KNOWN]; /* the handle + 1; 0: none */
 

@@ -1,7 +1,7 @@
 /* PyTorch's allocators report every block that they hand out or take back to its profiler, by a C++ function
  * of libc10.so that libc10_cuda.so calls across libraries, whether a profiler listens or not. This function
- * of the same name comes first, and calls the original. PyTorch 2.6 and 2.15 have the name; if it changes,
- * nothing is reported, and mapped pieces move as a whole. */
+ * has the same name and is found first; it calls the original. PyTorch 2.6 and 2.15 have the name; if it
+ * changes, nothing is reported, and mappings move as a whole. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
@@ -29,7 +29,7 @@ typedef void report(void *address, int64_t bytes, size_t allocated, size_t reser
 
 __attribute__((visibility("default"))) report NAME;
 
-/* The library is opened only afterwards: the loader's list is locked here, and opening waits for the lock. */
+/* The search only records the path: opening a library needs the loader's lock, which is held here. */
 static int find_library(struct dl_phdr_info *object, size_t bytes, void *path)
 {
     const char *slash = strrchr(object->dlpi_name, '/'), *name = slash ? slash + 1 : object->dlpi_name;
@@ -40,8 +40,8 @@ static int find_library(struct dl_phdr_info *object, size_t bytes, void *path)
     return 1;
 }
 
-/* Python loads libraries for one module alone, so this one is not among the global symbols, and its file name
- * may contain a version. NULL: it is not loaded. */
+/* Python loads libraries into a module's scope, so this one is not among the global symbols, and its file
+ * name may contain a version. NULL: it is not loaded. */
 static report *find_real(void)
 {
     static report *_Atomic known;

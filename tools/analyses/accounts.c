@@ -47,7 +47,7 @@ struct accounting {
     struct accounts *out;
 };
 
-/* The account of events at which `tick` was the newest launch; NULL: outside of the range. */
+/* The account of events during which `tick` was the newest launch; NULL: outside of the range. */
 static struct account *account_at(struct accounting *a, uint64_t tick)
 {
     uint32_t behind = model_launches_to_tick(a->model, tick);

@@ -89,7 +89,7 @@ static void add_launch(struct checker *checker, const struct sl_trace_record *re
         count(entry_of(checker, &checker->kernels, event->id), record);
 }
 
-/* An access follows its launch, as recorded by their thread. */
+/* An access record follows its launch's record in the order of their thread. */
 static void add_access(struct checker *checker, const struct sl_trace_record *record)
 {
     const struct sl_event *event = &record->event;
@@ -163,7 +163,7 @@ static void add(struct checker *checker, const struct sl_trace_record *record)
     }
 }
 
-/* Records of different threads are not sorted by time, so missing records are known only at the end. */
+/* Records of different threads are not sorted by time, so only at the end is it known which are missing. */
 static void find_lacks(struct checker *checker)
 {
     struct check *out = checker->out;
@@ -199,7 +199,7 @@ static bool add_damage(struct checker *checker, const struct sl_trace_problem *p
     return true;
 }
 
-/* The first record after damage, or the reader's report of the records in between. */
+/* The first record after damage, or the reader's report of the lost records. */
 static void note_resumed(struct check *check, const struct sl_trace_record *record, bool *first)
 {
     struct check_damage *damage = &check->damages[check->damage_count - 1];

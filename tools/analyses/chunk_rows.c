@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/types.h"
 
-enum { PAIRS_MAX = 1 << 26 }; /* a file must not request all memory and unlimited time */
+enum { PAIRS_MAX = 1 << 26 }; /* limits the memory and time that a file can request */
 
 struct state {
     bool resident;
@@ -97,7 +97,7 @@ static bool add_pair(struct maker *maker, const struct pair *pair)
     return true;
 }
 
-/* Adds the part of a slot that lies in a slab to its chunks. */
+/* Adds the part of a slot that lies in a slab to the slab's chunks. */
 static bool place_in_slab(struct maker *maker, const struct model_slab *slab, uint32_t slot)
 {
     const struct model_slot *what = &maker->model->slots.at[slot];

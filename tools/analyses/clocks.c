@@ -3,12 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define DRIFT_MOST 1e-3 /* ten times the difference of quartz clocks */
+#define DRIFT_MOST 1e-3 /* ten times the difference between quartz clocks */
 
 enum {
-    PAIRS_MOST = 1 << 16,            /* of a rank; a larger number is sampled at equal distances */
-    DEVICE_CLOCK_ERROR_NS = 1000000, /* a launch may appear to begin this much too early */
-    EARLY_SHARE = 20,                /* one of this many launches may be earlier */
+    PAIRS_MOST = 1 << 16,            /* per rank; if there are more, they are sampled at equal distances */
+    DEVICE_CLOCK_ERROR_NS = 1000000, /* a launch may appear to begin too early by this much */
+    EARLY_SHARE = 20,                /* one in this many launches may be early */
 };
 
 static int by_value(const void *a, const void *b)
@@ -29,7 +29,7 @@ static double from_to(uint64_t from_ns, uint64_t to_ns)
     return to_ns >= from_ns ? (double)(to_ns - from_ns) : -(double)(from_ns - to_ns);
 }
 
-/* A foreign trace may have figures beyond 64 bits. */
+/* A foreign trace may have figures that exceed 64 bits. */
 static uint64_t whole_ns(double ns)
 {
     return fabs(ns) < 9e18 ? (uint64_t)fabs(ns) : (uint64_t)9e18;
@@ -87,7 +87,7 @@ uint64_t clock_arrived(const struct clock *clock, const struct meeting_entry *en
     return entry->timed && entry->began_ns && !clock->own_device_clock ? entry->began_ns : entry->launched_ns;
 }
 
-/* Whether launches begin before they are launched, which is impossible on one clock. */
+/* Whether launches begin on the device before they were launched, which is impossible with a common clock. */
 static bool has_own_device_clock(const struct meeting_rank *rank)
 {
     size_t timed = 0, early = 0;
@@ -101,8 +101,8 @@ static bool has_own_device_clock(const struct meeting_rank *rank)
     return early * EARLY_SHARE > timed;
 }
 
-/* The ends of a rank's collectives, each with the end on a rank with a known clock, on the first rank's
- * clock. */
+/* The ends of a rank's collectives, each paired with the end on a rank whose clock is known, as a time of the
+ * first rank's clock. */
 struct pairs {
     struct pair {
         uint64_t own_ns, first_ns;
@@ -117,7 +117,7 @@ struct finding {
     struct pairs *pairs; /* of each rank */
 };
 
-/* The end on the device; 0: unknown. */
+/* The collective's end on the device; 0: unknown. */
 static uint64_t end_of(const struct finding *finding, const struct meeting_member *member)
 {
     const struct meeting_entry *entry = meeting_entry(finding->meetings, member);
@@ -126,7 +126,8 @@ static uint64_t end_of(const struct finding *finding, const struct meeting_membe
     return usable ? entry->began_ns + entry->took_ns : 0;
 }
 
-/* Calls `take` for each end on a rank with an unknown clock, in meetings with a rank whose clock is known. */
+/* Calls `take` for each end on a rank with an unknown clock, in meetings that also have a rank with a known
+ * clock. */
 static void each_pair(struct finding *finding, void (*take)(struct pairs *, struct pair))
 {
     const struct meetings *meetings = finding->meetings;
@@ -177,7 +178,7 @@ static bool fit(struct pairs *pairs, struct clock *clock)
     return good;
 }
 
-/* Fits the clocks of ranks that have met one with a known clock. *more: there were some. */
+/* Fits the clocks of ranks that met a rank with a known clock. *more: there were some. */
 static bool fit_next(struct finding *finding, bool *more)
 {
     size_t ranks = finding->meetings->rank_count;
@@ -201,7 +202,7 @@ static bool fit_next(struct finding *finding, bool *more)
     return good;
 }
 
-/* Converts one rank's clock to the first's by the time since 1970. */
+/* Converts one rank's clock to the first's by their times since 1970. */
 static struct clock by_realtime(const struct model *model, const struct model *first)
 {
     uint64_t own = model->header.realtime_ns - model->header.monotonic_ns,

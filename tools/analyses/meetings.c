@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Functions as numbered in docs/trace-format.md. In those up to the last, all ranks of a communicator take
- * part. */
+/* Functions as numbered in docs/trace-format.md. All ranks of a communicator take part in those up to
+ * LAST_OF_ALL. */
 enum { SEVERAL = 0, LAST_OF_ALL = 9 };
 
 static bool is_of_all(const struct model_collective *collective, bool groups)
@@ -63,10 +63,10 @@ static bool collect(struct meeting_rank *rank, bool groups)
     return rank->entries;
 }
 
-/* The progress of the matching on each rank. */
+/* The state of the matching, with the progress on each rank. */
 struct walk {
     struct meetings *meetings;
-    size_t *next, *begin; /* begin: first entry of the communicator */
+    size_t *next, *begin; /* begin: the first entry of the communicator */
     bool groups, skips_groups;
     bool alike; /* the communicator's collectives agree so far */
 };
@@ -114,7 +114,7 @@ static uint32_t take(struct walk *walk, uint64_t communicator)
     return here;
 }
 
-/* Whether all ranks have equal collectives as long as all have some. */
+/* Whether the ranks' collectives are equal as far as all ranks have them. */
 static bool is_alike(struct walk *walk, uint64_t communicator, uint32_t members)
 {
     size_t bytes = walk->meetings->rank_count * sizeof(*walk->next);
@@ -154,7 +154,7 @@ static bool match_all(struct meetings *meetings, bool groups)
     size_t *places = calloc(2 * meetings->rank_count, sizeof(*places));
     struct walk walk = {
         .meetings = meetings, .next = places, .begin = places + meetings->rank_count, .groups = groups};
-    /* there is always room: a meeting that is not kept lies after those that are */
+    /* there is always room: a meeting that is discarded is after those that are kept */
     meetings->at = calloc(entries + 1, sizeof(*meetings->at));
     meetings->members = calloc(entries + 1, sizeof(*meetings->members));
     bool good = places && meetings->at && meetings->members;

@@ -5,7 +5,8 @@
 
 #define NOT_TIMED UINT64_MAX
 
-/* Meetings are sorted by communicator, so the kinds of this one are the last. */
+/* The kind of a collective. Meetings are sorted by communicator, so this communicator's kinds are the
+ * last. */
 static struct rank_kind *kind_of(struct ranks *ranks, const struct meeting_entry *entry)
 {
     for (size_t k = ranks->kind_count; k-- > 0 && ranks->kinds[k].communicator == entry->communicator;)
@@ -25,8 +26,8 @@ static uint64_t excess(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* The totals of work and fetches of all ranks when a rank was last no later than before: it has fallen behind
- * since then. */
+/* The totals of work and fetches of all ranks at the last meeting at which a rank was level: it was not last,
+ * or less late than before. It has fallen behind since then. */
 struct level {
     uint64_t late_ns;      /* at the preceding meeting */
     struct spent *of_rank; /* in `spent` */
@@ -36,7 +37,7 @@ struct counting {
     const struct meetings *meetings;
     struct ranks *ranks;
     const struct meeting_entry *
-        *entries;      /* of each rank, like the members below; NULL: it does not take part */
+        *entries;      /* for each rank, like the members below; NULL: the rank does not take part */
     uint64_t *took_ns; /* NOT_TIMED: unknown */
     struct spent *spent;
     struct level *levels;
@@ -47,8 +48,8 @@ static const struct spent *spent_until(const struct counting *counting, size_t r
     return &counting->ranks->books[rank].spending.until[counting->entries[rank]->collective];
 }
 
-/* The pace of rank `other` or, if unknown, of the fastest rank other than the late one. 0: all are unknown.
- */
+/* The pace of the fetches of rank `other` or, if unknown, of the fastest rank other than the late one. 0: all
+ * are unknown. */
 static double pace_beside(const struct ranks *ranks, size_t late, size_t other)
 {
     double pace = ranks->books[other].spending.pace;
@@ -59,8 +60,8 @@ static double pace_beside(const struct ranks *ranks, size_t late, size_t other)
     return pace;
 }
 
-/* The time by which the late rank's fetches exceed that pace. Equal links also differ between fetches because
- * of other traffic, so less than a quarter counts as 0. */
+/* The time by which the late rank's fetches took longer than at that pace. Fetches over equal links also
+ * differ, because of other traffic, so less than a quarter counts as 0. */
 static uint64_t slow_link_ns(double pace, const struct spent *from, const struct spent *to)
 {
     double took = (double)(to->transfer_ns - from->transfer_ns);
@@ -70,10 +71,10 @@ static uint64_t slow_link_ns(double pace, const struct spent *from, const struct
                                : (uint64_t)9e18; /* foreign files may have any figures */
 }
 
-/* Attributes the delay of the last rank after the one before it: first the extra time of its launches since
- * it was level with the others; then the extra time of its fetches because of a slower link. The rest are
- * waits: for data, if it has fetched more since then or as far as its launches stalled longer; otherwise for
- * its host. */
+/* Attributes the delay of the last rank relative to the one before it. First comes the extra time of its
+ * launches since it was level with the others, then the extra time of its fetches due to a slower link. The
+ * rest is waiting: for data, if it has fetched more since then, or to the extent that its launches stalled
+ * longer; otherwise for its host. */
 static void blame(const struct counting *counting, size_t last, size_t before, uint64_t late_ns)
 {
     const struct level *level = &counting->levels[last];
@@ -98,8 +99,8 @@ static void blame(const struct counting *counting, size_t last, size_t before, u
     books->by_host_ns += rest - data;
 }
 
-/* Ranks that do not come last, or that come less late than before, are level at this meeting. `late_ns`: of
- * rank `last`. */
+/* Ranks that do not come last, or that are less late than before, are level at this meeting. `late_ns`: the
+ * delay of rank `last`. */
 static void note_levels(struct counting *counting, size_t last, uint64_t late_ns)
 {
     size_t count = counting->ranks->count;
@@ -113,8 +114,8 @@ static void note_levels(struct counting *counting, size_t last, uint64_t late_ns
     }
 }
 
-/* Finds the rank that came last and the one before it. False: fewer than two were timed. All end together, so
- * the last rank took least. */
+/* Finds the rank that came last and the one before it. All end together, so the last rank took the shortest
+ * time. False: fewer than two ranks were timed. */
 static bool find_last(const struct ranks *ranks, const uint64_t *took_ns, size_t *last, size_t *before)
 {
     size_t timed = 0;
@@ -173,7 +174,7 @@ static bool count_meeting(struct counting *counting, const struct meeting *meeti
     return true;
 }
 
-/* Work before a communicator's first meeting counts for that meeting. */
+/* Resets the levels for a communicator: work before its first meeting counts for that meeting. */
 static void forget_levels(struct counting *counting)
 {
     size_t count = counting->ranks->count;

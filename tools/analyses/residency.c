@@ -29,7 +29,7 @@ static void apply(struct residency *r, const struct model_move *move)
     }
     bool comes = move->kind == SL_ACTION_FETCH || move->kind == SL_ACTION_POPULATE;
     uint64_t now = comes ? *held + move->bytes : 0;
-    if (now < *held && comes) now = UINT64_MAX; /* not a figure that a program wrote */
+    if (now < *held && comes) now = UINT64_MAX; /* not a figure that sluice wrote */
     r->bytes = r->bytes - *held + now;
     *held = now;
 }

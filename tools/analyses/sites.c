@@ -84,7 +84,7 @@ static bool add_errors(struct search *search)
     return true;
 }
 
-/* Follows the live bytes of each site over time. The second pass stops at the peak of the total. */
+/* Follows the live bytes of each site over time. A second pass stops at the peak of the total. */
 static void follow(struct search *search, size_t changes, size_t *most_at)
 {
     uint64_t all = 0;

@@ -23,7 +23,7 @@ static void add_transfer(struct spent *spent, const struct model_transfer *trans
     spent->transfer_bytes += transfer->bytes;
 }
 
-/* The launch that waited, or the newest one at that time. */
+/* The launch that stalled or, if unknown, the newest launch at that time. */
 static uint64_t launch_of(const struct model_stall *stall)
 {
     return stall->launch ? stall->launch : stall->tick;

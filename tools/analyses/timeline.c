@@ -19,7 +19,7 @@ struct pieces {
 enum {
     PIECES_MAX = 1 << 22,
     CLOCK_ERROR_NS = 1000000,
-    EARLY_SHARE = 20, /* one of this many transfers may be wrong */
+    EARLY_SHARE = 20, /* one in this many transfers may be wrong */
 };
 
 struct making {
@@ -53,7 +53,7 @@ static uint64_t begin_of(const struct timeline *t, uint32_t stretch)
     return t->begin_ns + (uint64_t)((double)(t->end_ns - t->begin_ns) * stretch / t->count);
 }
 
-/* The interval of a time in [begin_ns, end_ns). */
+/* The index of the interval of a time in [begin_ns, end_ns). */
 static uint32_t stretch_of(const struct timeline *t, uint64_t time_ns)
 {
     double share = (double)(time_ns - t->begin_ns) / (double)(t->end_ns - t->begin_ns);
@@ -108,8 +108,8 @@ static bool find_phases(const struct making *m)
     return true;
 }
 
-/* Whether transfers begin after the launches that they follow. On a simulated device with a clock of its own
- * they may not. */
+/* Whether transfers begin after the launches at which they were issued. They may not if a simulated device
+ * has its own clock. */
 static bool clocks_agree(const struct model *model)
 {
     size_t early = 0;
@@ -179,7 +179,7 @@ static uint32_t chunk_at(const struct model *model, uint64_t address, uint64_t *
         if (address < slab->address || address - slab->address >= slab->bytes) continue;
         uint64_t index = (address - slab->address) / model->chunk_bytes;
         uint64_t chunk_end = slab->address + (index + 1) * model->chunk_bytes;
-        if (chunk_end <= address) continue; /* not a figure that a program wrote */
+        if (chunk_end <= address) continue; /* not a figure that sluice wrote */
         *end = chunk_end;
         return slab->chunk + (uint32_t)index;
     }

@@ -4,7 +4,7 @@
 
 #include "tools/model/sorted.h"
 
-/* A file must not request all memory and unlimited time. */
+/* Limits the memory and time that a file can request. */
 enum { MOST_CHUNKS = 1 << 22, MOST_CHANGES = 1 << 27 };
 
 struct chunk_use {
@@ -85,7 +85,7 @@ static void add(struct count *count, uint32_t slot, bool born)
     }
 }
 
-/* Takes the slabs that sluice may have written; none of them overlap. */
+/* Takes the slabs that sluice may have written, that is, slabs that do not overlap others. */
 static bool take_slabs(struct count *count)
 {
     const struct model *model = count->model;

@@ -1,5 +1,5 @@
-/* The settings of PyTorch's allocator, which it reads at import. Some prevent sluice from planning well;
- * wrong ones end the program or have no effect, without a clear message. */
+/* The settings of PyTorch's allocator, which PyTorch reads when it is imported. Some settings impair sluice's
+ * plans. Invalid settings end the program or have no effect, without a clear message. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "tools/command/doctor.h"
 
 enum key_kind {
-    KEY_OTHER,  /* of all backends */
-    KEY_NATIVE, /* of the native backend only */
+    KEY_OTHER,  /* valid for all backends */
+    KEY_NATIVE, /* valid for the native backend only */
     KEY_SWITCH = 2,
     KEY_BACKEND = 4,
 };
@@ -44,7 +44,7 @@ static const struct key {
 };
 enum { KEYS = sizeof(keys) / sizeof(*keys) };
 
-/* The examined variable. */
+/* The variable being examined. */
 struct settings {
     const char *variable;
     bool given[KEYS];

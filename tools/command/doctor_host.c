@@ -28,14 +28,15 @@ static void examine_memory(struct findings *findings)
     } else {
         find(findings, VERDICT_NOTE, "host memory", "/proc/meminfo does not show the available memory");
     }
-    /* cgroup v1 expresses "no limit" by a figure beyond all memory. */
+    /* cgroup v1 expresses "no limit" by a value larger than any memory. */
     bool limited = memory.cgroup_bytes < (uint64_t)1 << 60;
     bool small = limited && memory.cgroup_bytes < memory.available_bytes;
     find(findings, small ? VERDICT_NOTE : VERDICT_OK, "cgroup limit", "%s%s",
          limited ? sl_bytes_text(memory.cgroup_bytes, text) : "none", limited ? " left" : "");
 }
 
-/* The host memory that this user's managed processes have taken, and that a further process could take. */
+/* The host memory that this user's managed processes have reserved, and that another process could
+ * reserve. */
 static void examine_node(struct findings *findings)
 {
     static struct sl_node_entry others[SL_NODE_SLOTS];
@@ -103,7 +104,8 @@ void examine_host(struct findings *findings)
     examine_overcommit(findings);
 }
 
-/* Starts this command's --version with the library preloaded, its stderr in the pipe. Does not return. */
+/* Starts this command with --version and the library preloaded, and its stderr connected to the pipe. Does
+ * not return. */
 static void start_preloaded(const char *library, int stderr_pipe)
 {
     dup2(stderr_pipe, STDERR_FILENO);

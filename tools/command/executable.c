@@ -33,7 +33,7 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *header)
     size_t bytes = header->e_phnum * sizeof(*segments);
     if (header->e_phentsize != sizeof(*segments) || bytes > sizeof(segments) ||
         pread(fd, segments, bytes, (off_t)header->e_phoff) != (ssize_t)bytes)
-        return true; /* an unusual file: no obstacle is known */
+        return true; /* an unusual file: nothing is known to prevent preloading */
     for (unsigned i = 0; i < header->e_phnum; i++)
         if (segments[i].p_type == PT_INTERP) return true;
     return false;
@@ -43,7 +43,7 @@ static const char *obstacle_in(int fd)
 {
     struct stat at;
     Elf64_Ehdr header;
-    /* the dynamic linker ignores paths in LD_PRELOAD for privileged programs */
+    /* the dynamic linker ignores paths in LD_PRELOAD if the program is privileged */
     if (fstat(fd, &at) == 0 && (at.st_mode & S_ISUID) && at.st_uid != geteuid()) return "is a setuid program";
     if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)

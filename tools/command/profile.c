@@ -41,7 +41,7 @@ static struct figures count(const struct sl_profile *profile)
     return figures;
 }
 
-/* Texts from a file are printed on a terminal. */
+/* Makes the texts from a file safe to print on a terminal. */
 static void defuse(struct sl_profile *profile)
 {
     defuse_text(profile->sluice);

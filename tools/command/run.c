@@ -1,4 +1,4 @@
-/* `sluice run`: sets the environment for a program under sluice, and becomes that program. */
+/* `sluice run`: sets the environment for a program under sluice, and then executes it. */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -65,8 +65,8 @@ static int prepend(const char *variable, const char *path)
     return error ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
-/* The path is made absolute, because the program may change its folder before it opens the file. A file that
- * cannot be written is refused before the program starts. */
+/* Makes the path absolute, because the program may change its working directory before it opens the file.
+ * Refuses a file that cannot be written before the program starts. */
 static int set_path(const char *flag, const char *variable, const char *value)
 {
     char path[PATH_MAX], folder[2 * PATH_MAX];
@@ -133,8 +133,8 @@ static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
     return set_option(flag, variable, value);
 }
 
-/* Frameworks bring CUDA's libraries, which they find before LD_LIBRARY_PATH, and assemble PTX at run time.
- * The software device's folder has replacements for both. */
+/* Frameworks bring their own CUDA libraries, which are found before LD_LIBRARY_PATH, and assemble PTX at run
+ * time. The software device's folder has replacements for both. */
 static int set_software_helpers(const char *folder)
 {
     static const char *const assemblers[] = {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"};

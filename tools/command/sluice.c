@@ -1,4 +1,4 @@
-/* The `sluice` command: finds the subcommand and runs it. */
+/* The `sluice` command: finds and runs the subcommand. */
 #include <stdio.h>
 #include <string.h>
 

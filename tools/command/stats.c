@@ -1,4 +1,4 @@
-/* `sluice stats`: prints the statistics that a run keeps in a file. */
+/* `sluice stats`: prints the statistics in a live file of a run. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

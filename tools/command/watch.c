@@ -26,9 +26,9 @@
 
 /* The state of the watcher. */
 struct watcher {
-    int go, process, made; /* descriptors: the pipe, the command, and an inotify of files made in the folder
-                              (-1: not watched) */
-    const char *folder;    /* "": only `file` */
+    int go, process, made; /* descriptors: the pipe, the command's process, and an inotify of files created in
+                              the folder (-1: not watched) */
+    const char *folder;    /* empty: only `file` */
     char file[PATH_MAX], log[PATH_MAX];
     int verbose;
     bool software;
@@ -64,7 +64,7 @@ static void report(const char *path)
             wait_for_end(process);
         if (process >= 0) close(process);
         sl_live_free(record);
-        if (sl_live_read(path, &record) != SL_OK) return; /* it has reported them itself */
+        if (sl_live_read(path, &record) != SL_OK) return; /* the process has reported them itself */
     }
     const struct sl_live *live = &record->live;
     if (live->state == SL_LIVE_COUNTED) {
@@ -92,7 +92,7 @@ static bool tell_folder(const char *folder)
     return any;
 }
 
-/* Whether a file was made in the folder; true if unknown. */
+/* Whether a file was created in the folder; true if unknown. */
 static bool was_used(const struct watcher *watcher)
 {
     char events[4096];
@@ -207,7 +207,7 @@ void watch_start(struct watch *watch, bool software)
     watcher = (struct watcher){.made = -1, .software = software, .verbose = verbose ? atoi(verbose) : 0};
     watcher.process = process_open(getpid());
     if (watcher.process < 0) return;
-    if (watcher.process < 3 || pipe2(ends, O_CLOEXEC) != 0) { /* some of the standard files are closed */
+    if (watcher.process < 3 || pipe2(ends, O_CLOEXEC) != 0) { /* some of the standard streams are closed */
         close(watcher.process);
         return;
     }

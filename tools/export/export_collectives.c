@@ -1,4 +1,4 @@
-/* The collectives of one of several ranks, and its waits for other ranks. */
+/* The collectives of one of several ranks, and its waits for the other ranks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static uint64_t later(uint64_t ns, uint64_t by_ns)
     return by_ns < UINT64_MAX - ns ? ns + by_ns : UINT64_MAX;
 }
 
-/* The meeting of a collective in which other ranks take part, too. */
+/* The collective's meeting with other ranks, or NULL. */
 static const struct meeting *meeting_of(const struct exporter *exporter, const struct meeting_entry *entry)
 {
     if (entry->meeting == MEETING_NONE) return NULL;

@@ -45,7 +45,7 @@ static void put_range(struct marks *marks, const struct model_mark *mark, uint64
     export_slice(marks->exporter, &marks->ranges, &slice);
 }
 
-/* Ranges end in the reverse order of their starts. */
+/* Ranges end in the reverse order of their begin. */
 static void pop(struct perfetto *perfetto, struct mark_thread *thread, const struct perfetto_event *end)
 {
     if (thread->behind) {

@@ -37,7 +37,7 @@ void export_slice(struct exporter *exporter, struct lanes *lanes, struct perfett
     perfetto_moment(&exporter->perfetto, slice);
 }
 
-/* Adds a moment to a track, which is made with its first moment. */
+/* Adds a moment to a track. The track is created with its first moment. */
 static void put_moment(struct exporter *exporter, uint64_t *track, const char *name,
                        struct perfetto_event *moment)
 {
@@ -47,13 +47,13 @@ static void put_moment(struct exporter *exporter, uint64_t *track, const char *n
     perfetto_moment(&exporter->perfetto, moment);
 }
 
-/* The start of something that took `took_ns` and ended at `end_ns`. */
+/* The start of an interval of `took_ns` that ended at `end_ns`. */
 static uint64_t before(uint64_t end_ns, uint64_t took_ns)
 {
     return took_ns < end_ns ? end_ns - took_ns : 0;
 }
 
-/* A counter, written with its value at the start of the window and its changes in it. */
+/* A counter: written with its value at the start of the window and with its changes in the window. */
 struct counter {
     uint64_t track;
     int64_t value;
@@ -77,8 +77,8 @@ static void add_to_counter(struct exporter *exporter, struct counter *counter, u
 
 enum { CLOCK_ERROR_NS = 1000000 };
 
-/* The start of a transfer. It cannot precede the launch at which it was issued; if it does, because a
- * simulated device has a clock of its own, the result is the time of that launch. */
+/* The start of a transfer. It cannot precede the launch at which it was issued. If it does, because a
+ * simulated device has its own clock, the launch's time is returned. */
 static uint64_t transfer_begin(const struct model *model, const struct model_transfer *transfer)
 {
     uint32_t launch = model_find_launch(model, transfer->tick);

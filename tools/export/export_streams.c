@@ -12,7 +12,7 @@ struct stream {
     uint64_t open_took_ns;
     bool open_measured;
     uint64_t busy_until_ns;
-    uint64_t waited_ns; /* when the program had waited for `open`; 0: it has not */
+    uint64_t waited_ns; /* when the program finished waiting for `open`; 0: it has not waited */
 };
 
 struct launches {
@@ -27,7 +27,7 @@ static const char *direction_name(unsigned direction)
     return names[direction < 4 ? direction : 0];
 }
 
-/* Writes the open launch of a stream. `next_ns`: the launch time of the next one; 0: there is none. */
+/* Writes a stream's open launch. `next_ns`: the launch time of the next one; 0: there is none. */
 static void put_launch(struct launches *launches, struct stream *stream, uint64_t next_ns)
 {
     const struct model *model = launches->exporter->model;

@@ -51,7 +51,7 @@ enum { NOTE_NAME_IID = 1, NOTE_UINT = 3, NOTE_POINTER = 7, NOTE_TEXT_IID = 17 };
 enum interned { CATEGORIES = 1, NAMES = 2, NOTE_NAMES = 3, NOTE_TEXTS = 29 };
 enum { ENTRY_IID = 1, ENTRY_TEXT = 2 };
 
-enum { THE_SEQUENCE = 1 }; /* all packets have one writer */
+enum { THE_SEQUENCE = 1 }; /* all packets have the same writer */
 
 static uint64_t hash_text(enum interned kind, const char *text)
 {
@@ -75,7 +75,7 @@ static bool keep_text(struct perfetto *perfetto, enum interned kind, const char 
     return true;
 }
 
-/* The text's iid. A new text is written with the packet under construction. */
+/* The iid of a text. A new text is written with the packet under construction. */
 static uint64_t intern(struct perfetto *perfetto, enum interned kind, const char *text)
 {
     uint64_t hash = hash_text(kind, text);

@@ -46,7 +46,7 @@ static const char *keep_text(struct model_build *build, const char *text)
     return copy;
 }
 
-/* Appends a record with a text of its own, which is freed on failure. */
+/* Appends a record that owns a text, which is freed on failure. */
 #define PUSH_TEXT(build, array, text, ...)                                                                   \
     do {                                                                                                     \
         const char *kept_text = keep_text(build, text);                                                      \
@@ -66,7 +66,7 @@ static void add_movement(struct model_build *build, const struct sl_event *e)
                    (struct model_transfer){e->tick, e->b, e->c, e->a, e->id, kind, cause});
 }
 
-/* A file with a limit contains the slabs again after each lap. */
+/* A file with a limit repeats the slabs after each lap. */
 static void add_slab(struct model_build *build, const struct sl_event *e)
 {
     struct model *model = build->model;
@@ -84,7 +84,7 @@ static void add_metadata(struct model_build *build, const struct sl_event *e)
     PUSH_TEXT(build, model->metadata, e->flags == SL_METADATA_NUMBER ? number : e->text, kept_text);
 }
 
-/* Decisions without reasons count for the first reason. */
+/* A decision without a reason counts for the first reason. */
 static void add_decision(struct model *model, const struct sl_event *e)
 {
     unsigned decision = e->flags, reason = sl_decision_reason_text(decision, 0) ? e->id : 0;

@@ -1,13 +1,13 @@
-/* Launches and the ranges that they may touch. A program repeats itself, so each range, set of ranges and
- * shape is stored once and found by its content. */
+/* Launches and the ranges that they may touch. Programs repeat themselves, so each range, set of ranges and
+ * shape is stored once and looked up by its content. */
 #include "tools/model/model_build.h"
 
 #include <stdlib.h>
 
 #include "tools/model/sorted.h"
 
-/* The index of the element with this hash for which `is` returns true, or SL_NONE; *hash is then the key for
- * adding it: elements with equal hashes get different keys. */
+/* The index of the element with this hash for which `is` returns true, or SL_NONE. *hash is then the key
+ * under which to add the element: elements with equal hashes get different keys. */
 static uint32_t find(const struct sl_map *map, uint64_t *hash,
                      bool (*is)(const void *context, uint32_t index), const void *context)
 {
@@ -109,7 +109,7 @@ static bool is_stream(const void *context, uint32_t index)
 static uint16_t stream_index(struct model_build *build, uint64_t handle)
 {
     struct model *model = build->model;
-    if (model->launches.count) { /* usually the preceding one */
+    if (model->launches.count) { /* usually the stream of the preceding launch */
         uint16_t last = model->launches.at[model->launches.count - 1].stream;
         if (model->streams.at[last] == handle) return last;
     }
@@ -129,7 +129,7 @@ static struct pending *pending_of(struct model_build *build, uint32_t thread)
     return &build->pending[thread < MODEL_THREADS ? thread : MODEL_THREADS - 1];
 }
 
-/* All accesses of the thread's launch have been read. */
+/* Called when all accesses of the thread's launch have been read. */
 static void complete(struct model_build *build, struct pending *pending)
 {
     struct model *model = build->model;
@@ -143,7 +143,7 @@ static void complete(struct model_build *build, struct pending *pending)
     pending->ranges.count = 0;
 }
 
-/* The shape of a launch that touches the same ranges as the launch with the shape `head`. */
+/* The shape of a launch that touches the same ranges as the launch with shape `head`. */
 static uint32_t shape_like(struct model_build *build, struct model_shape shape, uint32_t head)
 {
     shape.set = build->model->shapes.at[head].set;

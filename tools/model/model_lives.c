@@ -1,6 +1,6 @@
-/* Slots and their lives. Most records of a slot are in order, and end or begin a life directly. The records
- * of a slot used by several threads, or with losses, may be out of order: its lives are then taken apart and
- * rebuilt in the order of time. */
+/* Slots and their lives. Most records of a slot are in order, and each ends or begins a life directly. If
+ * several threads use a slot, or records were lost, they may be out of order: the slot's lives are then split
+ * into records and rebuilt in the order of time. */
 #include "tools/model/model_build.h"
 
 #include <stdlib.h>
@@ -88,7 +88,7 @@ void model_add_free(struct model_build *build, const struct sl_event *event)
     state->last_ns = event->time_ns;
 }
 
-/* Turns the lives of tangled slots into strays. */
+/* Splits the lives of slots with records out of order. */
 static void take_apart(struct model_build *build)
 {
     struct model *model = build->model;

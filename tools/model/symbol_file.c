@@ -32,8 +32,8 @@ bool symbol_files_are_read(void)
     return true;
 }
 
-/* Checks the file before opening it, because opening a device may have effects. Files of /proc and the like,
- * whose reading may have effects, have no size. */
+/* Checks the file before it is opened, because opening a device may have side effects. Files whose reading
+ * may have side effects, such as those in /proc, have size 0. */
 static int open_regular(const char *path, const char **remark)
 {
     char again[32];
@@ -52,8 +52,8 @@ static int open_regular(const char *path, const char **remark)
     return fd;
 }
 
-/* Looks where distributions put debug files. Ignores other places, which the file itself may name or which
- * are in the network. */
+/* Searches the places where distributions put debug files. Ignores other places: the file itself may name
+ * them, or they may be in the network. */
 static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                            const char *file, const char *link, GElf_Word checksum, char **out)
 {
@@ -113,7 +113,7 @@ static void list_functions(struct symbol_file *file)
         qsort(file->functions, file->function_count, sizeof(*file->functions), by_start);
 }
 
-/* Lines that are partly in another file are ignored: libdw would open any file that this one names. */
+/* Ignores the lines if part of them is in another file: libdw would open any file that this one names. */
 static bool lines_are_its_own(Dwfl_Module *module)
 {
     Dwarf_Addr bias;
@@ -215,8 +215,8 @@ static bool find_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct source_line *o
     return path != NULL;
 }
 
-/* Whether `inner`, which `call` calls, is a part that the compiler split off from the function `whole`. The
- * debug information then places the call at the start of the function. */
+/* Whether `inner`, called by `call`, is a part of the function `whole` that the compiler split off. The debug
+ * information then places the call at the start of the function. */
 static bool is_part(Dwarf_Die *whole, const char *name, const struct source_line *inner,
                     const struct source_line *call)
 {
@@ -225,8 +225,8 @@ static bool is_part(Dwarf_Die *whole, const char *name, const struct source_line
            (unsigned)first == call->line;
 }
 
-/* The scopes of the address, innermost first, as compiled: dwarf_getscopes follows an inlined function to
- * where it was written. */
+/* The scopes of the address as compiled, innermost first. dwarf_getscopes would follow an inlined function to
+ * the place where it was written. */
 static int enclosing(Dwarf_Die *unit, uint64_t address, Dwarf_Die **out)
 {
     Dwarf_Die *written = NULL;

@@ -79,7 +79,7 @@ static char *function_name(const char *linked)
     return name;
 }
 
-/* NULL: out of memory. The call is just before the return address. */
+/* NULL: out of memory. The call instruction is just before the return address. */
 static struct known_place *look_up(struct symbols *symbols, size_t module, uint64_t offset)
 {
     struct known_module *from = &symbols->modules[module];
@@ -131,7 +131,7 @@ static bool keep(struct symbols *symbols, uint64_t key, struct known_place *plac
     return true;
 }
 
-/* NULL: out of memory, or two places have the same key, which does not happen. */
+/* NULL: out of memory, or a collision of keys. */
 static const struct known_place *find_place(struct symbols *symbols, size_t module, uint64_t offset)
 {
     const struct model_module *recorded = &symbols->model->modules.at[module];

@@ -8,7 +8,7 @@
 #include "tools/text/json.h"
 #include "trace/decision.h"
 
-enum { KERNELS_MAX = 1 << 20 }; /* a damaged number must not request all memory */
+enum { KERNELS_MAX = 1 << 20 }; /* limits the memory that a damaged number can request */
 
 static const char *name_of(const char *const *names, size_t count, unsigned index)
 {
@@ -152,7 +152,7 @@ void record_fields(const struct sl_event *event, struct record_field out[RECORD_
     if (launch && !kernel) out[2].key = NULL;
     if (launch && is_known_collective(event)) out[2] = (struct record_field){"communicator", event->b, true};
     if (event->type == SL_EVENT_METADATA && event->flags != SL_METADATA_NUMBER) out[1].key = NULL;
-    /* Fields added to their types in later versions */
+    /* Fields that later versions added to their types */
     for (unsigned i = 2; event->type == SL_EVENT_ITERATION && i < 4; i++)
         if (!out[i].value) out[i].key = NULL;
     if (event->type == SL_EVENT_STALL && !out[3].value) out[3].key = NULL;

@@ -1,13 +1,14 @@
-/* The contents of a training program's memory, distinguished by use alone. PatrickStar and the study
- * "Breaking the Memory Wall" name the classes; they ask the framework, while here the trace has to suffice:
+/* The classes of a training program's memory, distinguished by their use alone. PatrickStar and the study
+ * "Breaking the Memory Wall" name the classes; they ask the framework, while here only the trace is
+ * available:
  *
- *   parameters        are kept, read in the forward pass and changed by the update; most are read in the
- *                     backward pass, too, biases are not
+ *   parameters        are kept, read in the forward pass and changed by the update; most are also read in the
+ *                     backward pass, but biases are not
  *   gradients         are created in the backward pass and consumed by the update
  *   optimizer state   is kept, and touched by the update only
  *   activations       are created in the forward pass and used again in the backward pass
  *   inputs            are copied from the host for every batch
- *   workspaces        serve one phase and are dead afterwards; they include gradients of activations */
+ *   workspaces        are used in one phase and dead afterwards; they include gradients of activations */
 #include "tools/phases/classes.h"
 
 const char *class_name(enum memory_class class)

@@ -1,6 +1,6 @@
-/* Ranges that the program itself named. The innermost range with a phase's name decides. Launches of a thread
- * without such a range (PyTorch's backward pass has a thread of its own) belong to the most recently begun
- * range of any other thread. */
+/* Phases from the ranges that the program named. The innermost range with a phase's name decides. A thread
+ * may have no such range (PyTorch's backward pass has a thread of its own); its launches then belong to the
+ * most recently begun range of any other thread. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ enum { OPEN_MAX = 256 };
 
 struct open {
     uint32_t thread, id;
-    bool numbered; /* ended by its number, not as the thread's innermost range */
+    bool numbered; /* ended by its number instead of as the thread's innermost range */
     uint8_t phase;
 };
 
@@ -45,7 +45,7 @@ enum phase phase_of_name(const char *name)
         size_t length = 0;
         while (*name && !isalpha((unsigned char)*name)) name++;
         for (; isalpha((unsigned char)*name); name++) {
-            /* aWordInside */
+            /* a word inside, as in aWordInside */
             bool inner = length && isupper((unsigned char)*name) && islower((unsigned char)name[-1]);
             if (inner) break;
             if (length + 1 < sizeof(word)) word[length++] = (char)tolower((unsigned char)*name);

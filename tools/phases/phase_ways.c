@@ -1,17 +1,17 @@
-/* Selects the way of cutting a trace into windows that shows training best. */
+/* Selects the way of cutting a trace into windows that shows training most clearly. */
 #include "tools/phases/phase_finder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CANDIDATES = 64, /* kinds among which the fullest is searched, */
-    FREQUENT = 20,   /* with at least one of this many windows that the most frequent kind has */
-    MARGIN = 32,     /* kinds touch as much as any if they lack at most one of this many segments; */
+    CANDIDATES = 64, /* number of kinds among which the one that touches most is searched, */
+    FREQUENT = 20,   /* with at least one in this many of the windows of the most frequent kind */
+    MARGIN = 32,     /* kinds that lack at most one in this many segments count as touching the most; */
     SAMPLES = 8,     /* number of these that are examined */
 };
 
-/* Marks the segments of slots with a life in which two windows begin. */
+/* Marks the kept segments: those of slots with a life in which two windows begin. */
 static void find_kept(struct finder *f)
 {
     const struct model *model = f->model;
@@ -68,8 +68,8 @@ static bool shows_more(const struct sample *a, const struct sample *b)
     return a->touches.positions > b->touches.positions;
 }
 
-/* The most informative type among those that touch about as much as any. Later types are tried first, because
- * late parts of a program are known more exactly than its start. False: there is none. */
+/* The most informative type among those that touch about as much as any other. Tries later types first,
+ * because late parts of a program are known more exactly than its start. False: there is none. */
 static bool find_sample(struct finder *f, struct sample *out)
 {
     uint32_t *kept = calloc(f->windows.type_count + 1, sizeof(*kept)), most = 0, tried = 0;

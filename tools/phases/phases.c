@@ -1,17 +1,15 @@
 /* Assigns each launch to a part of training.
  *
  *  1. Memory is cut into segments, so that tensors in a slab are distinguished (segments.c).
- *  2. The launches are cut into windows where a new batch is first used: the host repeatedly copies to the
- *  same
- *     memory, and the first kernel that uses the data begins a forward pass (windows.c). If several kernels
- *     are
- *     the first to use a part of the batch (tokens, and much later the targets), each is tried
+ *  2. The launches are cut into windows at the first use of each new batch: the host repeatedly copies to the
+ *     same memory, and the first kernel that uses the data begins a forward pass (windows.c). If several
+ *     kernels are the first to use a part of the batch (tokens, and much later the targets), each is tried
  *     (phase_ways.c).
- *  3. In the kind of window that touches most of the kept memory and shows an update, those two turns are
- *     chosen that give every segment a sensible pattern (turns.c). The best way to cut wins.
+ *  3. In the kind of window that touches most of the kept memory and shows an update, the two turns are
+ *     chosen that give every segment a sensible pattern (turns.c). The best way to cut is selected.
  *  4. The patterns give the classes of the segments. With these, every other kind of window is divided: one
  *     without gradients is evaluation, one without optimizer state is a micro-batch before the last.
- *  5. Copies, memsets and collectives get their own phases, or that of the work that follows.
+ *  5. Copies, memsets and collectives get phases of their own, or the phase of the work that follows.
  *  6. The program's own marks take precedence. */
 #include "tools/phases/phase_finder.h"
 
@@ -19,10 +17,10 @@
 #include <string.h>
 
 enum {
-    LOOKED_AT = 256, /* kinds of windows that are divided by themselves; others are divided as their launches
-                        elsewhere */
+    LOOKED_AT = 256,    /* kinds of windows that are divided individually; in other windows, launches get the
+                           phases that they have elsewhere */
     LOSS_LAUNCHES = 8,  /* between the loss of each example and the backward pass */
-    GRADIENT_SHARE = 4, /* a backward pass touches at least one of this many gradients */
+    GRADIENT_SHARE = 4, /* a backward pass touches at least one in this many gradients */
 };
 
 const char *phase_name(enum phase phase)
@@ -55,7 +53,7 @@ static void classify(struct finder *f, const struct touches *touches, const stru
     }
 }
 
-/* The kernels that reduce the losses of the examples to one number touch only results of the last use of the
+/* Kernels that reduce the losses of the examples to one number touch only results of the last use of the
  * batch. They still belong to the forward pass. */
 static void keep_loss_forward(struct finder *f, const struct touches *touches, struct turns *turns)
 {
@@ -93,8 +91,8 @@ static uint32_t count_class(const struct finder *f, const struct touches *touche
     return count;
 }
 
-/* The update begins after the last work of the passes, which touches more than the memory that the update
- * changes. */
+/* The update begins right after the last launch that touches memory other than parameters, gradients and
+ * optimizer state: that launch belongs to the passes. */
 static void begin_update(const struct finder *f, const struct touches *touches, struct turns *turns)
 {
     for (; turns->update > turns->backward + 1; turns->update--) {
@@ -152,7 +150,7 @@ static enum phase phase_at(const struct division *division, uint32_t position, b
     return !division->turns.backward && graph ? PHASE_PASSES : PHASE_BACKWARD;
 }
 
-/* The phases of a window's work. */
+/* Labels a window's work. */
 static void label_work(struct finder *f, const struct window *window, const struct division *division)
 {
     const struct model *model = f->model;
@@ -170,7 +168,7 @@ static void label_work(struct finder *f, const struct window *window, const stru
     }
 }
 
-/* The phases of a window's copies, sets and collectives. */
+/* Labels a window's copies, memsets and collectives. */
 static void label_rest(struct finder *f, uint32_t begin, uint32_t end)
 {
     const struct model *model = f->model;
@@ -184,7 +182,7 @@ static void label_rest(struct finder *f, uint32_t begin, uint32_t end)
         else
             of_launch[l] = shape->kind == SL_LAUNCH_COLLECTIVE ? PHASE_COLLECTIVE : next;
     }
-    /* After the last work there is no next one. */
+    /* Launches after the last work have no following work. */
     for (uint32_t l = end; l-- > begin && !is_work(model, l);) {
         if (of_launch[l] != PHASE_OTHER) continue;
         uint32_t before = l;
@@ -204,8 +202,8 @@ static void label(struct finder *f, const struct division *divisions)
     }
 }
 
-/* If a graph contains both passes, parameters and gradients are touched alike. Parameters had content before
- * the first batch. */
+/* If a graph contains both passes, parameters and gradients are touched alike. Parameters are those that a
+ * copy or memset wrote before the first batch. */
 static void tell_parameters(struct finder *f)
 {
     uint8_t *class_of = f->out->class_of;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bound of the cuts of a slot, sampled evenly: limits the cost of damaged or unusual files. No slab of
+/* Maximum number of cuts per slot, sampled evenly: limits the cost of damaged or unusual files. No slab of
  * tensors reaches it. */
 enum { CUTS_MAX = 1 << 14 };
 

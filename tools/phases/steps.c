@@ -3,7 +3,7 @@
 
 #include "tools/phases/phases.h"
 
-/* The first copy of the batch that the launch uses. */
+/* The first copy of the batch that a launch uses. */
 static uint32_t batch_before(const struct model *model, const struct phases *phases, uint32_t launch,
                              uint32_t least)
 {

@@ -131,7 +131,7 @@ void touches_free(struct touches *touches)
 
 enum { IN_F = 1, IN_B = 2, IN_U = 4 };
 
-/* The worth of a pattern for a segment of which nothing is known but whether it is kept. */
+/* The value of a pattern for a segment of which only is known whether it is kept. */
 static int worth_unknown(unsigned pattern, bool input, bool zeroed, bool kept, bool dense)
 {
     static const int of_zeroed[8] = {0, 0, 4, 4, 0, 0, 16, 6}; /* possibly gradients */
@@ -164,7 +164,7 @@ static int worth(unsigned pattern, uint32_t segment, uint32_t count, const struc
     }
 }
 
-/* Positions to try for each turn, ascending. */
+/* Positions that are tried for each turn, ascending. */
 struct candidates {
     uint32_t at[GRID], count;
 };
@@ -189,7 +189,7 @@ struct plane {
     int32_t worth[GRID + 1][GRID + 1]; /* by index of backward, of update; first as differences */
 };
 
-/* Adds to all pairs with backward in [b0, b1] and update in [u0, u1]. */
+/* Adds `value` to all pairs with backward in [b0, b1] and update in [u0, u1]. */
 static void add(struct plane *plane, uint32_t b0, uint32_t b1, uint32_t u0, uint32_t u1, int value)
 {
     if (!value || b0 > b1 || u0 > u1) return;
@@ -201,7 +201,8 @@ static void add(struct plane *plane, uint32_t b0, uint32_t b1, uint32_t u0, uint
     plane->worth[x1][y1] += value;
 }
 
-/* `at`: the segment's touches. Strip j has the turns `backward` after touch j - 1, up to touch j. */
+/* `at`: the segment's touches. In strip j, the turn `backward` is after touch j - 1 and at most at touch
+ * j. */
 static void add_segment(struct plane *plane, const uint32_t *at, uint32_t count, uint32_t positions,
                         uint32_t segment, const struct knowledge *known)
 {
@@ -235,8 +236,9 @@ static void find_best(struct plane *plane, struct turns *best)
         for (uint32_t y = 0; x && y <= plane->update.count; y++) plane->worth[x][y] += plane->worth[x - 1][y];
         for (uint32_t y = 0; y < plane->update.count; y++) {
             uint32_t backward = plane->backward.at[x], update = plane->update.at[y];
-            /* The latest backward pass: what follows the last layer but belongs to no weights is the loss.
-             * The earliest update: norms of the gradients are its first part. */
+            /* Among equal scores: the latest backward pass, because work after the last layer that belongs to
+             * no weights is the loss; and the earliest update, because it starts with the norms of the
+             * gradients. */
             int64_t score = plane->worth[x][y] - plane->sides[y];
             bool better = score > best->score || (score == best->score && backward > best->backward);
             if (backward <= update && better) *best = (struct turns){backward, update, score};
@@ -244,7 +246,7 @@ static void find_best(struct plane *plane, struct turns *best)
     }
 }
 
-/* Selects up to GRID positions of [from, to], including both ends; returns their distance. */
+/* Selects up to GRID positions in [from, to], including both ends; returns their distance. */
 static uint32_t spread(struct candidates *candidates, uint32_t from, uint32_t to)
 {
     uint32_t apart = (to - from) / (GRID - 1) + 1;
@@ -278,7 +280,7 @@ bool turns_find(const struct touches *touches, const struct knowledge *known, ui
 {
     struct plane *plane = malloc(sizeof(*plane));
     if (!plane) return false;
-    /* The first use of the batch begins a forward pass and is not an update. */
+    /* The first use of the batch begins a forward pass, so it is no update. */
     uint32_t positions = touches->positions, least = touches->graph_first ? 0 : 1;
     uint32_t apart = spread(&plane->backward, least, positions);
     bool given = update <= positions;

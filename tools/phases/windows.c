@@ -11,7 +11,7 @@ static bool is_copy_in(const struct model_shape *shape)
     return shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_IN;
 }
 
-/* Marks the segments to which the host copied, or which were set, at least `least` times with work in
+/* Marks the segments that the host copied to, or that were set, at least `least` times with work in
  * between. */
 static bool find_written(const struct model *model, const struct segments *segments, bool sets,
                          unsigned least, uint8_t *is_written)
@@ -44,7 +44,7 @@ static bool touches_input(const struct model *model, const struct segments *segm
     return false;
 }
 
-/* The number of the way to cut at launches like this one. */
+/* The number of the way that cuts at launches like this one. */
 static uint32_t way_of(const struct model *model, uint32_t launch, uint32_t ways[ANCHOR_WAYS],
                        uint32_t *count)
 {

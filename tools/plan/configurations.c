@@ -7,11 +7,11 @@
 
 enum {
     MOST_CHUNKS = 1024,
-    LEAST_CHUNKS = 16, /* a size is tried only if the need is at least this many chunks */
+    LEAST_CHUNKS = 16, /* a chunk size is tried only if the need is at least this many chunks */
     LARGEST_CHUNK_MIB = 64,
-    SAME_PERCENT =
-        1,      /* if two sizes differ by less in time, the larger one is better: it needs fewer calls */
-    POINTS = 3, /* number of budgets tried at once in the search for the least one */
+    SAME_PERCENT = 1, /* if the times of two sizes differ by less, the larger size is better: it needs fewer
+                         calls */
+    POINTS = 3,       /* number of budgets that are tried at once in the search for the least one */
     ROUNDS = 3,
 };
 
@@ -34,8 +34,7 @@ void plan_default_budgets(struct plan_wish *wish)
         wish->budgets[wish->budget_count++] = (struct plan_budget){.share = shares[i]};
 }
 
-/* Replays the settings. *results has the results of the ranks, as from replay_all, `sums` those of the job.
- */
+/* Replays the settings. *results: the results of each rank, as from replay_all; `sums`: those of the job. */
 static bool replay_job(const struct replay_job *job, const struct replay_setting *settings, size_t count,
                        struct replay_result **results, struct replay_result *sums)
 {
@@ -46,7 +45,7 @@ static bool replay_job(const struct replay_job *job, const struct replay_setting
     return true;
 }
 
-/* Runs each link and chunk size once with all data resident, for the need and the shortest time. */
+/* Replays each link and chunk size once with all data resident, to find the need and the shortest time. */
 static bool run_resident(const struct replay_job *job, const struct plan_wish *wish,
                          struct replay_result *sums)
 {
@@ -69,7 +68,7 @@ static bool run_resident(const struct replay_job *job, const struct plan_wish *w
     return good;
 }
 
-/* Shares are of the need, rounded to whole chunks. */
+/* Budgets in shares of the need are rounded to whole chunks. */
 static uint64_t budget_of(const struct plan_budget *budget, uint64_t need_bytes, uint64_t chunk_bytes)
 {
     uint64_t bytes = budget->bytes;
@@ -94,7 +93,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                 for (unsigned c = 0; c < wish->chunk_count; c++) {
                     const struct replay_result *whole = &resident[l * wish->chunk_count + c];
                     struct replay_setting setting;
-                    memset(&setting, 0, sizeof(setting)); /* the setting is compared as a whole */
+                    memset(&setting, 0, sizeof(setting)); /* zeroed because settings are compared bytewise */
                     setting.budget_bytes = budget_of(&wish->budgets[b], whole->need_bytes, wish->chunks[c]);
                     setting.chunk_bytes = wish->chunks[c];
                     setting.policy = wish->policies[p];
@@ -114,7 +113,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                 }
 }
 
-/* The known prediction of the same setting, from the same wish, or NULL. */
+/* The known prediction for the same setting of the same wish, or NULL. */
 static const struct prediction *recall(const struct predictions *known, const struct replay_setting *setting)
 {
     for (size_t i = 0; known && i < known->count; i++) {
@@ -135,7 +134,7 @@ static struct replay_result *keep_ranks(const struct replay_job *job, const stru
     return kept;
 }
 
-/* Fills in the results: from `known` (may be NULL), otherwise by a replay each. */
+/* Fills in the results: from `known` (may be NULL) if it has them, otherwise by a replay. */
 static bool run_listed(const struct replay_job *job, const struct predictions *known,
                        struct prediction *predictions, size_t count)
 {
@@ -166,7 +165,8 @@ static bool is_rival(const struct prediction *a, const struct prediction *b)
            a->setting.out_bytes_per_s == b->setting.out_bytes_per_s;
 }
 
-/* Selects the largest of the sizes that cost about the same as the fastest. */
+/* For each group of settings that differ in chunk size only: selects the largest size whose time is about as
+ * short as the fastest. */
 static void find_best(struct predictions *predictions)
 {
     for (size_t i = 0; i < predictions->count; i++) {
@@ -240,8 +240,8 @@ static bool is_enough(const struct prediction *one)
            one->result.steady.took_ns <= one->resident_ns / 100 * (100 + PLAN_TOLERANCE_PERCENT);
 }
 
-/* Of the best predictions for each budget: the least budget that suffices and is below the need, and the
- * largest that does not suffice. Precondition: the predictions differ in budget and chunk size only. */
+/* Among the best predictions for each budget: finds the least budget that suffices and is below the need, and
+ * the largest that does not suffice. Precondition: the predictions differ in budget and chunk size only. */
 static void bracket(const struct predictions *predictions, struct prediction *enough, uint64_t *too_little)
 {
     *enough = predictions->at[0];
@@ -261,7 +261,7 @@ static void bracket(const struct predictions *predictions, struct prediction *en
     }
 }
 
-/* Searches between a budget that suffices, *out, and one that does not, `low`. */
+/* Searches between a sufficient budget, *out, and an insufficient one, `low`. */
 static bool narrow(const struct replay_job *job, uint64_t low, struct prediction *out)
 {
     struct prediction tried[POINTS];

@@ -24,7 +24,7 @@ enum {
 
 enum peers { PEERS_AUTO, PEERS_LINK, PEERS_OWN };
 
-struct order { /* actions beside the predictions */
+struct order { /* actions in addition to the predictions */
     const char *sequence, *profile;
     uint64_t iterations, sharers;
     unsigned peers; /* enum peers */
@@ -33,7 +33,7 @@ struct order { /* actions beside the predictions */
 
 /* --- arguments */
 
-/* Calls take for each part of a list; `allowed` describes the allowed values. */
+/* Calls `take` for each part of a list; `allowed` describes the allowed values. */
 static bool each(const char *option, const char *allowed, const char *list,
                  bool (*take)(struct plan_wish *, const char *word), struct plan_wish *wish)
 {
@@ -95,8 +95,8 @@ static bool take_link(struct plan_wish *wish, const char *word)
     return true;
 }
 
-/* The measured speed on the rank where it was slowest, which is its share of the link; otherwise a share of
- * the assumed speed. */
+/* The measured speed on the slowest rank, which is that rank's share of the link; if there is none, a share
+ * of the assumed speed. */
 static struct plan_link measured_link(const struct replay_job *job, uint64_t sharers)
 {
     struct plan_link link = {0};
@@ -112,7 +112,8 @@ static struct plan_link measured_link(const struct replay_job *job, uint64_t sha
     return link;
 }
 
-/* Whether data between ranks uses this link: it does unless a long collective was faster. */
+/* Whether the ranks' collectives use this link. They do, unless a long collective was faster than the
+ * link. */
 static bool meets_over(const struct plan_link *link, const struct replay_meetings *meetings, enum peers peers)
 {
     if (!meetings || peers == PEERS_OWN) return false;
@@ -146,7 +147,7 @@ static void forget(struct plan_wish *wish)
 
 /* --- the command */
 
-/* Writes iterations with all data on the device, in chunks of the first size. */
+/* Writes `iterations` iterations with all data on the device, in chunks of the first size. */
 static int write_sequence(const struct replay_job *job, const struct plan_wish *wish, const char *path,
                           uint64_t iterations)
 {

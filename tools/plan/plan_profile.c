@@ -16,8 +16,8 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The program's own file: the module with its name, or with a name that begins with it (python3.11 is called
- * python3). */
+/* The program's own file: the module with its name, or whose name begins with it (python3 may be
+ * python3.11). */
 static const struct model_module *find_program(const struct model *model)
 {
     const char *name = model->header.program;

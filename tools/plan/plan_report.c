@@ -58,7 +58,7 @@ static bool print_table(const struct plan_report *report)
     return good;
 }
 
-/* For the least budget of the table. */
+/* Prints the ranks' results for the least budget of the table. */
 static bool print_ranks(const struct plan_report *report)
 {
     static const struct table_column columns[] = {{"rank"},  {"in"},     {"out"},   {"zero-copy"},
@@ -139,7 +139,7 @@ static void print_program(const struct plan_report *report)
             guessed);
 }
 
-/* The unknowns of the ranks' meetings. */
+/* Prints what is unknown about the ranks' meetings. */
 static void print_meetings(const struct plan_report *report)
 {
     const struct replay_meetings *meetings = report->job->meetings;
@@ -165,7 +165,7 @@ static void print_meetings(const struct plan_report *report)
     if (missed) printf("%" PRIu64 " meetings began without a rank that was waiting elsewhere.\n", missed);
 }
 
-/* Shares, because only samples are known. Chunks contain unused room. */
+/* Prints shares, because only samples are known. Chunks contain unused room. */
 static void print_left(const struct replay_result *result)
 {
     uint64_t all = 0;
@@ -249,7 +249,7 @@ static void print_of_rank(struct json *json, const struct replay_result *result)
     json_close(json);
 }
 
-/* `rank_count`: of ranks replayed together. */
+/* `rank_count`: number of ranks that were replayed together. */
 static void print_prediction(struct json *json, const char *key, const struct prediction *one,
                              size_t rank_count)
 {

@@ -3,28 +3,31 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PENDING = 64 }; /* bound of the meetings at which a rank waits: it has a stream for each */
+enum {
+    PENDING = 64
+}; /* maximum number of meetings at which a rank waits at once: it has a stream for
+      each */
 
 enum state { RUNS, ASKS, ENDED };
 
 struct rank {
     enum state state;
     double now_ns, next_ns;     /* ASKS */
-    uint32_t waits_at[PENDING]; /* meetings at which it has arrived and which have not begun for it */
+    uint32_t waits_at[PENDING]; /* meetings at which it has arrived and that have not begun for it */
     unsigned count;
 };
 
 struct progress_of_meeting {
-    uint64_t arrived; /* ranks as bits */
+    uint64_t arrived; /* bit mask of ranks */
     double first_ns, last_ns;
-    bool called; /* it begins without its missing members */
+    bool called; /* it begins without the missing members */
 };
 
 struct rendezvous {
     const struct replay_meeting *at;
     uint32_t count;
     size_t ranks;
-    uint64_t ended; /* ranks as bits */
+    uint64_t ended; /* bit mask of ranks */
     uint64_t missed;
     struct progress_of_meeting *progress;
     struct rank rank[REPLAY_RANKS];
@@ -100,8 +103,8 @@ static bool begin_one(struct rendezvous *rendezvous, size_t rank, struct rendezv
     return false;
 }
 
-/* Precondition: all ranks that have not ended ask, and no meeting begins. False: nothing can happen any more.
- */
+/* Lets the rank with the earliest next time continue, up to the second earliest. False: no rank can continue.
+ * Precondition: all ranks that have not ended ask, and no meeting begins. */
 static bool let_pass(const struct rendezvous *rendezvous, struct rendezvous_answer *out)
 {
     double least = INFINITY, second = INFINITY;
@@ -121,7 +124,7 @@ static bool let_pass(const struct rendezvous *rendezvous, struct rendezvous_answ
     return least < INFINITY;
 }
 
-/* Begins the meeting whose first member came first without its missing members. False: no rank waits. */
+/* Begins the meeting at which a rank arrived first, without its missing members. False: no rank waits. */
 static bool call_one(struct rendezvous *rendezvous)
 {
     uint32_t first = 0;
@@ -151,7 +154,7 @@ bool rendezvous_answer(struct rendezvous *rendezvous, struct rendezvous_answer *
     if (!asked) return false;
     if (!found && !let_pass(rendezvous, &answer)) {
         if (call_one(rendezvous)) return rendezvous_answer(rendezvous, out);
-        /* No event can end its wait: it continues as if the awaited event never came. */
+        /* No event can end the wait of a rank that asks: it continues as if the awaited event never came. */
         for (size_t r = 0; r < rendezvous->ranks; r++)
             if (rendezvous->rank[r].state == ASKS) answer.rank = r;
     }

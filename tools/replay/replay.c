@@ -9,11 +9,11 @@
 #include "tools/replay/replay_internal.h"
 
 enum {
-    QUEUE = 1024,     /* launches that a driver queues before it blocks the program */
-    CALL_NS = 1000,   /* time of the host for a call of the driver */
-    FAULT_NS = 20000, /* time of a block that arrives by a page fault */
+    QUEUE = 1024,     /* launches that the driver queues before it blocks the program */
+    CALL_NS = 1000,   /* host time of a driver call */
+    FAULT_NS = 20000, /* time of a block that a page fault migrates */
     LOOK_BYTES = 128 << 10,
-    LAST_FOR_STEADY = 5, /* number of iterations whose median is taken */
+    LAST_FOR_STEADY = 5, /* number of last iterations whose median is the steady result */
 };
 #define NO_BUDGET (UINT64_C(1) << 46)
 
@@ -130,7 +130,8 @@ static void set_size(const char *name, uint64_t bytes)
     set_option(name, text);
 }
 
-/* The core's options come from the setting, not from the environment for programs that are run from here. */
+/* Sets the core's options from the setting alone: options in the environment are for programs run from
+ * here. */
 static void set_options(const struct replay_setting *setting)
 {
     extern char **environ;
@@ -161,7 +162,7 @@ static void set_options(const struct replay_setting *setting)
 static void note_left(void *context, uint64_t address, uint64_t bytes)
 {
     struct replaying *r = context;
-    if (r->border + 1 != r->program->border_count) return; /* the last iteration is not in progress */
+    if (r->border + 1 != r->program->border_count) return; /* only the last iteration is sampled */
     for (uint64_t at = address; at < address + bytes; at += LOOK_BYTES) {
         uint32_t slot = sl_inspect_slot(at);
         unsigned class = slot < r->class_room ? r->class_of[slot] : CLASS_UNKNOWN;
@@ -214,7 +215,7 @@ static enum sl_status end_sequence(struct replaying *r, FILE *to)
     return written ? SL_OK : SL_ERR_IO;
 }
 
-/* An iteration begins, or the last one has ended. */
+/* Called when an iteration begins or the last one has ended: begins or ends the written sequence. */
 static enum sl_status begin_or_end_sequence(struct replaying *r, const struct replay_setting *setting)
 {
     uint32_t left = r->program->border_count - r->border;
@@ -258,8 +259,8 @@ void replay_run(const struct replay_job *job, size_t rank, const struct replay_s
     r->program = &job->ranks[rank];
     r->meetings = job->meetings;
     r->meeting_of = job->meetings ? job->meetings->of_rank[rank] : NULL;
-    /* The planners' threads of the ranks do not run in step. They keep for good the distance that they begin
-     * with, and a collective waits for the rank whose plan suits it least. */
+    /* The ranks' planner threads do not run in lockstep. They keep the distance with which they begin, and a
+     * collective waits for the rank whose plan suits it least. So the ranks begin at different distances. */
     if (job->meetings) r->first_plan_late = (double)rank / (double)job->meetings->ranks;
     r->meets_over_link = setting->meets_over_link;
     r->bytes_per_ns = exchange_speed(setting);

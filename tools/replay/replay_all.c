@@ -1,4 +1,4 @@
-/* Runs replays in processes of their own. */
+/* Runs each replay in a process of its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "tools/replay/replay.h"
 #include "tools/text/messages.h"
 
-/* Suppresses the core's messages, which concern no real run. */
+/* Suppresses the core's messages, because the run is only simulated. */
 static void be_quiet(void)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -7,7 +7,7 @@
 #include "tools/replay/replay_internal.h"
 
 #define MOST_EXCHANGED 1e18
-#define SHORT_WAIT_NS 20000 /* of a wait for an event that had happened already */
+#define SHORT_WAIT_NS 20000 /* maximum duration of a wait for an event that had already happened */
 
 /* --- memory */
 
@@ -23,7 +23,7 @@ static void end_life(struct replaying *r, uint32_t slot)
         if (!sl_inspect_chunk_bytes(c)) sequence_death(r->sequence, c);
 }
 
-/* Without memory for an entry, the class counts as unknown. */
+/* If there is no memory for an entry, the class counts as unknown. */
 static void note_class(struct replaying *r, uint64_t address, uint8_t class)
 {
     uint32_t slot = sl_inspect_slot(address);
@@ -65,8 +65,8 @@ static void wait_for_stream(struct replaying *r, uint64_t handle)
         if (model->streams.at[s] == handle) sl_backend_sim_finish(&r->backend, replay_stream(s));
 }
 
-/* Whether the wait belongs to a free, with nothing in between. The core waits before it frees; for memory of
- * the driver, the wait was recorded after the free. */
+/* Whether the wait belongs to a free, without other events in between. The core itself waits before it frees.
+ * For the driver's memory, the wait was recorded after the free. */
 static bool is_of_free(const struct replaying *r, const struct model_sync *sync,
                        const struct model_life *dead)
 {
@@ -97,8 +97,8 @@ static void wait_as(struct replaying *r, const struct model_sync *sync)
     }
 }
 
-/* Events before the launch with this tick, in the order of time. Of simultaneous events, frees come first, to
- * make room. */
+/* Replays the events before the launch with this tick, in order of time. Of simultaneous events, frees come
+ * first, to make room. */
 void replay_catch_up(struct replaying *r, uint64_t tick)
 {
     const struct model *model = r->program->model;
@@ -146,7 +146,7 @@ static bool reserve(struct replaying *r, size_t count)
     return true;
 }
 
-/* Sets the footprint and the spans. */
+/* Sets the footprint and the spans of a launch. */
 static bool gather(struct replaying *r, const struct model_shape *shape)
 {
     const struct model *model = r->program->model;
@@ -204,7 +204,7 @@ static void note_in_sequence(struct replaying *r, uint64_t took_ns)
         sequence_use(r->sequence, chunks[i], sl_inspect_chunk_bytes(chunks[i]), writes(r, chunks[i]));
 }
 
-/* The launch's meeting, or 0, and its communicator. */
+/* The launch's meeting and its communicator; 0: none. */
 static uint32_t meeting_of(struct replaying *r, const struct model_launch *launch, uint64_t *communicator)
 {
     const struct model *model = r->program->model;
@@ -219,7 +219,7 @@ static uint32_t meeting_of(struct replaying *r, const struct model_launch *launc
     return r->meeting_of[r->collective];
 }
 
-/* A launch in the form for the core and the device. */
+/* A launch as the core and the simulated device need it. */
 struct to_replay {
     struct sl_launch to_core;
     struct sl_sim_launch to_device;
@@ -227,7 +227,7 @@ struct to_replay {
     uint64_t communicator;
 };
 
-/* The bytes that the link carries in each direction meanwhile. The trace may contain any times. */
+/* The bytes that the link can carry in each direction in that time. A trace may contain any times. */
 static uint64_t bytes_in(const struct replaying *r, uint64_t took_ns)
 {
     double bytes = (double)took_ns * r->bytes_per_ns;
@@ -259,7 +259,7 @@ static void describe(struct replaying *r, const struct model_launch *launch, str
     if (r->meets_over_link) to_device->exchanged_bytes = bytes_in(r, to_device->took_ns);
 }
 
-/* The index of a stream of the trace; SL_NONE: nothing was launched on it. */
+/* The index of a stream in the trace; SL_NONE: nothing was launched on it. */
 static uint32_t stream_of(const struct model *model, uint64_t handle)
 {
     for (uint32_t s = 0; s < model->streams.count; s++)
@@ -267,7 +267,7 @@ static uint32_t stream_of(const struct model *model, uint64_t handle)
     return SL_NONE;
 }
 
-/* The effects of the program's events before the launch with this tick. */
+/* Replays the event records and waits of the program before the launch with this tick. */
 static enum sl_status follow_orders(struct replaying *r, uint64_t tick)
 {
     const struct model *model = r->program->model;
@@ -283,8 +283,8 @@ static enum sl_status follow_orders(struct replaying *r, uint64_t tick)
     return status;
 }
 
-/* For ranks replayed together: makes the launch's stream wait for its dependencies before the core sees the
- * launch, as the program would. */
+/* If ranks are replayed together: makes the launch's stream wait for its dependencies before the core sees
+ * the launch, as the program would. */
 static enum sl_status wait_for_others(struct replaying *r, const struct model_launch *of,
                                       const struct to_replay *launch)
 {

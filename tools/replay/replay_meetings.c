@@ -14,19 +14,20 @@ enum {
     ALL_TO_ALL = 7,
     GATHER = 8,
     SCATTER = 9,
-    LEAST_BYTES =
-        1 << 20, /* of a meeting, to be used for the speed of links: smaller ones consist mostly of latency */
+    LEAST_BYTES = 1 << 20, /* minimum bytes of a meeting that is used to measure the link's speed: the time of
+                              smaller ones is mostly latency */
 };
 
-/* The common properties of meetings of one kind, and one of them. */
+/* The properties that meetings of one kind have in common, and one of these meetings. */
 struct kind {
     uint64_t communicator, bytes, least_ns; /* bytes: read and written by all ranks */
     uint32_t function, meeting;
     unsigned members, timed; /* timed: number of ranks with a measured time */
 };
 
-/* The bytes over the link of a rank, given those that all ranks read and write (shim/nccl_api.def), for rings
- * and direct messages as in NCCL. Unknown for groups; for sends and receives equal to the latter. */
+/* The bytes that a rank sends over the link, given the bytes that all ranks read and write
+ * (shim/nccl_api.def), for rings and direct messages as in NCCL. Unknown for groups; for sends and receives
+ * it equals the given bytes. */
 static uint64_t passed_bytes(uint32_t function, uint64_t all_bytes, unsigned members)
 {
     double ranks = members, others = ranks - 1, part;
@@ -34,11 +35,11 @@ static uint64_t passed_bytes(uint32_t function, uint64_t all_bytes, unsigned mem
     case ALL_REDUCE:
         part = others / (ranks * ranks);
         break;
-    case BROADCAST: /* one reads, all write */
+    case BROADCAST: /* one rank reads, all write */
     case REDUCE:
         part = 1 / (ranks + 1);
         break;
-    case BCAST: /* one reads, the others write */
+    case BCAST: /* one rank reads, the others write */
         part = 1 / ranks;
         break;
     case REDUCE_SCATTER:
@@ -87,7 +88,8 @@ static void add_meeting(struct replay_meetings *out, const struct meetings *foun
 
 /* --- how long they take */
 
-/* Sorts each kind by number of timed ranks, and meetings timed on all ranks by duration. */
+/* Groups by kind; within a kind, sorts by the number of timed ranks, and meetings timed on all ranks by
+ * duration. */
 static int by_kind(const void *one, const void *other)
 {
     const struct kind *a = one, *b = other;
@@ -104,8 +106,8 @@ static bool is_same_kind(const struct kind *a, const struct kind *b)
     return a->communicator == b->communicator && a->function == b->function && a->bytes == b->bytes;
 }
 
-/* In a meeting timed on all ranks, the last rank waited for nobody: the time is the median of its durations.
- * In others, each rank may have waited: the time is the minimum. */
+/* In a meeting that was timed on all ranks, the last rank waited for no other: the time is the median over
+ * such meetings. In other meetings every rank may have waited: the time is the minimum. */
 static uint64_t time_of_kind(const struct kind *kinds, size_t count)
 {
     size_t known = 0;

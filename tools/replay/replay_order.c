@@ -16,7 +16,7 @@ enum sl_status replay_order_join(struct replay_order *order, const struct sl_bac
     return backend->stream_wait(backend->self, stream, order->joint);
 }
 
-/* The simulated event for the program's event. False: out of memory. */
+/* Finds or creates the simulated event for the program's event. False: out of memory. */
 static bool has_event(struct replay_order *order, const struct sl_backend *backend, uint64_t event,
                       uint32_t *number)
 {
@@ -46,7 +46,8 @@ enum sl_status replay_order_record(struct replay_order *order, const struct sl_b
     return status;
 }
 
-/* Events recorded before the first collective are unknown, and not needed. */
+/* Waits for events recorded before the first collective are ignored: such events are unknown, and not
+ * needed. */
 enum sl_status replay_order_wait_for(struct replay_order *order, const struct sl_backend *backend,
                                      sl_stream stream, uint32_t number, uint64_t event)
 {
@@ -72,7 +73,7 @@ static bool conflict(const struct sl_span *a, size_t count, const struct sl_span
     return false;
 }
 
-/* Tells the core as well, as the program's own waits do. */
+/* Makes the stream wait, and informs the core of it, as the program's own waits do. */
 static enum sl_status wait_for(const struct sl_backend *backend, sl_stream stream,
                                const struct in_flight *flight)
 {
@@ -81,7 +82,7 @@ static enum sl_status wait_for(const struct sl_backend *backend, sl_stream strea
     return backend->stream_wait(backend->self, stream, flight->event);
 }
 
-/* Drops number `i` and the earlier ones of its stream, which the same wait covers. */
+/* Drops collective `i` and the earlier ones of its stream, which the same wait covers. */
 static void drop(struct replay_order *order, unsigned i)
 {
     sl_stream stream = flight_at(order, i)->stream;
@@ -130,8 +131,8 @@ static bool keep_spans(struct in_flight *flight, const struct sl_span *spans, si
     return true;
 }
 
-/* A collective that uses no memory needs no wait. If there are too many, the oldest are assumed to be over.
- */
+/* A collective that uses no memory is not recorded, because nothing needs to wait for it. If there are too
+ * many, the oldest are assumed to have ended. */
 enum sl_status replay_order_launched(struct replay_order *order, const struct sl_backend *backend,
                                      sl_stream stream, uint64_t communicator, const struct sl_span *spans,
                                      size_t count)

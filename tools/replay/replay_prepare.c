@@ -1,4 +1,4 @@
-/* Selects the replayed part of a trace, and finds the times of its launches. */
+/* Selects the part of a trace that is replayed, and determines the times of its launches. */
 #include <stdlib.h>
 
 #include "tools/analyses/accounts.h"
@@ -10,7 +10,7 @@ enum {
     LEAST_ITERATIONS = 6,
     ENOUGH_LAUNCHES = 400000, /* no iterations are added beyond this */
     ASSUMED_BYTES_PER_NS = 1000,
-    ASSUMED_NS = 2000, /* least time of a launch that was not measured */
+    ASSUMED_NS = 2000, /* minimum time of a launch that was not measured */
 };
 
 static uint64_t set_bytes(const struct model *model, const struct model_shape *shape)
@@ -21,8 +21,8 @@ static uint64_t set_bytes(const struct model *model, const struct model_shape *s
     return bytes;
 }
 
-/* A launch without a measured time, for which no similar one was measured either, is assumed to process the
- * bytes that it touches at the speed of the others. */
+/* Determines the launches' times. If neither a launch nor a similar one was measured, it is assumed to
+ * process the bytes that it touches at the speed of the others. */
 static bool find_times(struct replay_program *program)
 {
     const struct model *model = program->model;
@@ -49,7 +49,7 @@ static bool find_times(struct replay_program *program)
     return good;
 }
 
-/* The class of most bytes of each slot. */
+/* The class of each slot: the one that most of its bytes have. */
 static bool find_classes(struct replay_program *program, const struct phases *phases)
 {
     const struct segments *segments = &phases->segments;
@@ -74,8 +74,8 @@ static void add_border(struct replay_program *program, uint32_t launch)
     program->borders[program->border_count++] = launch;
 }
 
-/* The work between two steps (zeroing of gradients) may be missing after the last step. It counts only if it
- * is as long as the one before. */
+/* The work between two steps (zeroing of gradients) may be missing after the last step. The last step counts
+ * only if this work is as long as before. */
 static void add_end(struct replay_program *program, uint32_t end)
 {
     uint32_t count = program->border_count, *borders = program->borders;
@@ -83,7 +83,8 @@ static void add_end(struct replay_program *program, uint32_t end)
     add_border(program, end);
 }
 
-/* Training steps if there are any; otherwise the core's iterations that ended during the recording. */
+/* The borders are training steps if there are any; otherwise the core's iterations that ended during the
+ * recording. */
 bool replay_find_borders(struct replay_program *program)
 {
     const struct model *model = program->model;
@@ -114,7 +115,7 @@ uint32_t replay_enough_borders(const struct replay_program *program)
     return UINT32_MAX;
 }
 
-/* The launches to replay: some iterations, or everything if there are none. */
+/* Limits the launches to replay: to some iterations, or to the whole trace if there are none. */
 static void limit(struct replay_program *program, uint32_t border_count)
 {
     program->launches = (uint32_t)program->model->launches.count;
@@ -151,7 +152,7 @@ static bool list_deaths(struct replay_program *program)
                        offsetof(struct replay_death, time_ns));
 }
 
-/* Deaths and births are each sorted. */
+/* Finds the peak of live bytes. Deaths and births are each sorted. */
 static void find_peak(struct replay_program *program)
 {
     const struct model *model = program->model;

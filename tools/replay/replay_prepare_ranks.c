@@ -1,6 +1,6 @@
-/* Selects the replayed part of the traces of a job's ranks. Steps found on each rank by itself differ if the
- * ranks own different parts of the model. So the steps of one rank are used, and begin and end on the others
- * after the same meeting. */
+/* Selects the part of the traces that is replayed for a job's ranks. Steps that are found on each rank
+ * separately differ if the ranks own different parts of the model. So the steps of one rank are used; on the
+ * other ranks they begin and end after the same meetings. */
 #include <stdlib.h>
 
 #include "tools/replay/replay_prepare.h"
@@ -8,7 +8,7 @@
 /* The launch of each meeting on each rank. */
 struct where {
     uint32_t
-        *launch[REPLAY_RANKS]; /* by meeting: index of the launch after it; 0: the rank has no part in it */
+        *launch[REPLAY_RANKS]; /* by meeting: index of the launch after it; 0: the rank does not take part */
 };
 
 static bool find_launches(const struct model *model, const struct replay_meetings *meetings, size_t rank,
@@ -59,7 +59,7 @@ static bool add_border(const struct replay_meetings *meetings, const struct wher
     return true;
 }
 
-/* Transfers the leader's borders to all ranks, without borders that follow the same meeting as the previous
+/* Transfers the leader's borders to all ranks, except borders that follow the same meeting as the previous
  * one. */
 static void share_borders(const struct replay_meetings *meetings, const struct where *where,
                           struct replay_program *programs, size_t leader)
@@ -76,7 +76,7 @@ static void share_borders(const struct replay_meetings *meetings, const struct w
     }
 }
 
-/* The least number that suffices for the rank that needs most. */
+/* The number of borders that is enough for every rank. */
 static uint32_t enough_borders(const struct replay_program *programs, size_t count)
 {
     uint32_t most = 0;

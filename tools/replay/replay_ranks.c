@@ -1,5 +1,5 @@
-/* Replays the ranks of a job together. Each has a process, which tells this one by messages when it reaches a
- * meeting, and asks how far it may continue (rendezvous.h). */
+/* Replays the ranks of a job together, each in a process of its own. A rank's process sends a message to this
+ * process when it reaches a meeting, and asks how far it may continue (rendezvous.h). */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include "tools/replay/replay.h"
 
 /* From a rank: its arrival at a meeting or, if `meeting` is 0, a question. To a rank: see struct
- * rendezvous_answer. Both ends are this program. */
+ * rendezvous_answer. The same program writes and reads the messages, so their layout needs no conversion. */
 struct message {
     uint32_t meeting;
     double now_ns, next_ns;
@@ -40,7 +40,7 @@ static bool hear(int channel, struct message *message)
     return heard == sizeof(*message);
 }
 
-/* If the message cannot be sent, the question that follows has no answer. */
+/* If the message cannot be sent, the next question gets no answer. */
 static void arrive(void *context, uint32_t meeting, double now_ns)
 {
     tell(*(const int *)context, &(struct message){.meeting = meeting, .now_ns = now_ns});
@@ -126,7 +126,7 @@ static void answer_all(struct group *group)
     }
 }
 
-/* Serves until all ranks have ended. */
+/* Answers questions until all ranks have ended. */
 static void serve(struct group *group)
 {
     while (group->running) {

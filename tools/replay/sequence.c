@@ -29,7 +29,7 @@ struct sequence {
     ARRAY(sl_chunk) deaths;       /* numbers of the core */
     ARRAY(sl_chunk) early_deaths; /* before the first launch */
     ARRAY(uint64_t) chunk_bytes;
-    struct sl_map numbers; /* the core's number + 1 -> ours */
+    struct sl_map numbers; /* the core's number + 1 -> number in the sequence */
     bool no_memory;
 };
 

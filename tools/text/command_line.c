@@ -35,7 +35,7 @@ static void print_help(const struct command_syntax *syntax)
     help_end(to);
 }
 
-/* For unknown_word, whose function takes the index only. */
+/* For unknown_word, whose function receives only an index. */
 static const struct command_syntax *named;
 static const char *option_name(size_t index)
 {
@@ -144,7 +144,7 @@ static bool read_options(const struct command_syntax *syntax, int argc, char **a
     *status = EXIT_OK;
     struct option table[COMMAND_OPTIONS_MAX + 2];
     fill_getopt_table(syntax, table);
-    optind = 0; /* restarts the scan */
+    optind = 0; /* restarts getopt */
     opterr = 0;
     for (int result; (result = getopt_long(argc, argv, ":h", table, NULL)) != -1;) {
         if (result == HELP || result == 'h') {

@@ -7,12 +7,12 @@
 #include "tools/text/terminal.h"
 
 enum {
-    CALLS_A_LOOK = 1024,     /* calls of progress_at for one check of the clock */
+    CALLS_A_LOOK = 1024,     /* calls of progress_at per check of the clock */
     DELAY_NS = 1000000000,   /* before the bar is shown */
     INTERVAL_NS = 100000000, /* between two updates */
     BAR_MIN = 10,
     BAR_MAX = 50,
-    BESIDE = 8, /* columns in addition to name and bar */
+    BESIDE = 8, /* columns in addition to the name and the bar */
 };
 
 void progress_start(struct progress *progress, const char *what, uint64_t total)

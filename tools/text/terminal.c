@@ -51,7 +51,7 @@ unsigned terminal_width(FILE *stream)
 
 bool has_unicode(void)
 {
-    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"}; /* the first that is set counts */
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"}; /* the first that is set is used */
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
         if (!is_set(variables[i])) continue;
         const char *value = getenv(variables[i]);

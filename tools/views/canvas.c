@@ -8,7 +8,7 @@ enum {
     LABEL = 16,  /* columns before the drawing */
     FIGURE = 11, /* columns after it */
     FRAME = 2,
-    NARROW = 48, /* narrower drawings have no figures */
+    NARROW = 48, /* drawings narrower than this have no figures */
     LEVELS = 8,
 };
 

@@ -11,9 +11,9 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 
-/* One rank, or all of them. */
+/* The figures of one rank, or of all ranks. */
 struct row {
-    uint64_t launches, step_ns; /* the median step; of all ranks the longest */
+    uint64_t launches, step_ns; /* the median step; for all ranks, the longest */
     uint64_t need_bytes;        /* the most memory that the program held */
     uint64_t budget_bytes, peak_bytes, in_bytes, out_bytes;
     uint64_t stalls, stall_ns, collectives, compared, waited_ns;

@@ -11,7 +11,7 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 
-/* True also for one trace under two names. */
+/* Also true for one trace under two names. */
 static bool is_of_one_process(const struct model *one, const struct model *other)
 {
     const struct sluice_trace_header *a = &one->header, *b = &other->header;

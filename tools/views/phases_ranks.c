@@ -20,7 +20,7 @@ struct rank {
 struct view {
     const struct job *job;
     struct rank *ranks;
-    bool by_device; /* the kernels of all ranks were timed */
+    bool by_device; /* the kernels of all ranks were timed on the device */
 };
 
 static const struct account *account_of(const struct rank *rank, unsigned row)
@@ -33,8 +33,8 @@ static uint64_t moved(const struct account *account)
     return account_bytes(account, TO_DEVICE) + account_bytes(account, FROM_DEVICE);
 }
 
-/* The rank's own time for the phase: its kernels and stalls, without its waits for others. If kernels were
- * not timed, the host's time. */
+/* The time of the rank itself for the phase: its kernels and stalls, without its waits for other ranks. If
+ * kernels were not timed, the host's time. */
 static uint64_t took_ns(const struct view *view, size_t r, unsigned row)
 {
     const struct account *account = account_of(&view->ranks[r], row);
@@ -90,7 +90,7 @@ static bool is_shown(const struct view *view, unsigned row)
     return false;
 }
 
-/* The rows in the order of a step; launches without a phase come last but one. */
+/* The rows in the order of a step; launches without a phase are last but one, the total is last. */
 static unsigned row_at(unsigned i)
 {
     return i + 1 < PHASE_COUNT ? i + 1 : i + 1 == PHASE_COUNT ? 0 : ALL;
@@ -140,7 +140,7 @@ static bool print_ranks(const struct view *view)
     return good;
 }
 
-/* One figure of all ranks. */
+/* One figure compared over all ranks. */
 struct comparison {
     size_t most_rank;
     uint64_t most, median;
@@ -178,8 +178,8 @@ static void add_comparison(struct table *table, const struct view *view, const s
     (is_time ? table_time : table_bytes)(table, c->median);
 }
 
-/* For each phase, the rank that took longest and the one that moved most; then the phase that exceeds the
- * median most. */
+/* Prints, for each phase, the rank that took longest and the one that moved most; then the phase that exceeds
+ * the median most. */
 static bool print_comparison(const struct view *view, uint64_t *room)
 {
     static const struct table_column columns[] = {

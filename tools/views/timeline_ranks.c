@@ -15,7 +15,7 @@
 struct rank {
     struct phases phases;
     struct timeline timeline;
-    uint64_t *moved[DIRECTIONS]; /* of each column, over all causes */
+    uint64_t *moved[DIRECTIONS]; /* per column, over all causes */
     uint64_t *waited_ns;         /* in collectives, for other ranks */
 };
 
@@ -43,7 +43,7 @@ static int find_phases(struct view *view)
     return EXIT_OK;
 }
 
-/* From the start of the step on the first rank to its end on the last. */
+/* The common axis: from the start of the step on the first rank that begins it to its end on the last. */
 static void find_span(struct view *view)
 {
     const struct job *job = view->job;
@@ -104,7 +104,7 @@ static bool make(const struct view *view, size_t r)
     return true;
 }
 
-/* The values of a full block: the maximum over all ranks, so that they are comparable. */
+/* The values that a full block represents: the maximum over all ranks, so that the ranks are comparable. */
 struct scales {
     uint64_t memory_bytes, moved_bytes, stretch_ns;
 };

@@ -14,7 +14,7 @@
 
 enum { DAMAGES_SHOWN = 20 };
 
-/* The name of each kind in JSON, and in words. */
+/* The key of each kind in JSON, and its description. */
 static const struct {
     const char *key, *words;
 } lacks[LACK_KINDS] = {

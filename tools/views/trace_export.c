@@ -28,7 +28,7 @@ static bool is_same_file(const char *one, const char *other)
     return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Removes a partly written file, which would be useless. */
+/* Removes a partly written file, which is useless. */
 static int cannot_write(const char *out, int error)
 {
     struct stat file;

@@ -23,7 +23,7 @@ struct view {
 static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT,
                                       SL_ACTION_DISCARD};
 
-/* The displayed metadata, with titles. */
+/* The metadata that are printed, with their titles. */
 static const char *const metadata[][2] = {{"command", "command"},
                                           {"sluice", "sluice"},
                                           {"device", "device"},
@@ -170,7 +170,7 @@ static void print_movements(const struct info *info)
         printf("%-20s %" PRIu64 " (%s in all)\n", "waits", info->syncs, time_text(info->sync_ns, text));
 }
 
-/* Records left out because of missing records or bounds. */
+/* Number of records that were ignored because other records are missing or limits were exceeded. */
 static uint64_t unexplained(const struct model *model)
 {
     return model->missing.accesses + model->missing.sets + model->missing.frees + model->missing.births +

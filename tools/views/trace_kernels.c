@@ -18,9 +18,9 @@ struct row {
     const char *name;
     uint8_t kind; /* enum sl_launch_kind */
     uint64_t launches, touched_bytes;
-    uint64_t sampled, sampled_ns, time_ns; /* of all launches, by the means of the sampled ones */
-    uint64_t misses, missed_bytes;         /* fetched when the launch was already waiting */
-    uint64_t late, late_bytes;             /* planned, but issued only when the launch came */
+    uint64_t sampled, sampled_ns, time_ns; /* time_ns: extrapolated to all launches */
+    uint64_t misses, missed_bytes;         /* fetched when the launch was already waiting for it */
+    uint64_t late, late_bytes;             /* planned, but issued only at the launch */
     uint64_t stalls, stall_ns;
 };
 
@@ -29,13 +29,13 @@ struct kernels {
     struct row *rows;
     size_t count;
     uint32_t *row_of_shape;
-    uint64_t unplaced_stalls; /* of launches that are missing or unknown */
+    uint64_t unplaced_stalls; /* stalls of launches that are missing or unknown */
 };
 
 enum order { BY_TIME, BY_LAUNCHES, BY_BYTES, BY_MISSES, BY_STALLS, BY_NAME };
 static const char *const orders[] = {"time", "launches", "bytes", "misses", "stalls", "name", NULL};
 
-/* Kernels of equal names share a row, as do all launches of any other kind. */
+/* Kernels with equal names share a row; so do all launches of each other kind. */
 static uint32_t row_for(struct kernels *kernels, struct sl_map *names, const struct model_shape *shape)
 {
     const struct model *model = kernels->model;

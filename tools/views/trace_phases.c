@@ -38,7 +38,7 @@ static uint64_t speed(const struct account *account, enum direction direction)
     return ns ? whole((double)account->transfer_bytes[direction] * 1e9 / (double)ns) : 0;
 }
 
-/* The share of the transfers' time during which no launch waited, in thousandths; -1: no transfers. */
+/* The part of the transfers' time during which no launch waited, in thousandths; -1: no transfers. */
 static int hidden(const struct account *account)
 {
     uint64_t busy = account->transfer_ns[TO_DEVICE] > account->transfer_ns[FROM_DEVICE]

@@ -111,7 +111,7 @@ static void print_worst(const struct view *view)
            view->job->numbers[worst - ranks->books], time_text(worst->late_ns, late), causes[most].text);
 }
 
-/* The basis of the figures. */
+/* Notes on the basis of the figures. */
 static void print_notes(const struct view *view)
 {
     const struct ranks *ranks = &view->ranks;

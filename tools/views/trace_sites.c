@@ -34,7 +34,7 @@ static const struct command_syntax syntax = {
     .option_count = sizeof(options) / sizeof(*options),
 };
 
-/* Leaves out the callers of main and of a thread's first function. */
+/* The number of frames without the callers of main and of a thread's first function. */
 static size_t own_frames(const struct frame *frames, size_t count)
 {
     static const char *const callers[] = {"__libc_start_call_main", "__libc_start_main", "start_thread"};

@@ -1,4 +1,4 @@
-/* The execution engine: PTX text in, finished kernels out.
+/* The execution engine: loads PTX text and runs its kernels on the CPU.
  *
  * The driver half of softcuda (libcuda.so.1) owns memory, modules and time; the engine owns PTX. The engine
  * knows no CUDA type and takes no lock that the driver holds. Device addresses are host addresses.
@@ -19,8 +19,7 @@ struct sc_function; /* one .entry of it; lives as long as its module */
 
 enum sc_engine_status {
     SC_ENGINE_OK = 0,
-    SC_ENGINE_INVALID_PTX, /* not PTX, or an instruction that is not built; the diagnostic names line and text
-                            */
+    SC_ENGINE_INVALID_PTX, /* not PTX, or an unsupported instruction; the diagnostic has line and text */
     SC_ENGINE_NO_MEMORY,
     SC_ENGINE_FAULT, /* the kernel faulted; see sc_fault */
 };
@@ -31,26 +30,26 @@ struct sc_diagnostic {
     char text[256];
 };
 
-/* Storage for module-scope .global and .const variables, from the driver's device memory.
- * Returns 0 when there is no memory. The engine frees what it got with `release` in sc_module_unload. */
+/* Allocates module-scope .global and .const variables in the driver's device memory. `allocate` returns 0
+ * when there is no memory. sc_module_unload calls `release` for every address that `allocate` returned. */
 struct sc_module_memory {
     uint64_t (*allocate)(void *context, size_t bytes, size_t align);
     void (*release)(void *context, uint64_t address);
     void *context;
-    /* For variables with .attribute(.managed); NULL: they are like the others. Sets *fresh to false where the
-     * memory has its value from an earlier load and keeps it. */
+    /* For variables with .attribute(.managed). NULL: `allocate` serves them too. Sets *fresh to false if the
+     * variable exists already from an earlier load: it keeps its value and is not initialised again. */
     uint64_t (*allocate_managed)(void *context, const char *name, size_t bytes, size_t align, bool *fresh);
 };
 
-/* Makes functions that are loaded from now on able to tell what they touch, at a cost. Once, before the first
- * is loaded. */
+/* Functions that are loaded after this call can record the memory ranges that they access, at a cost. Call it
+ * at most once, before the first module is loaded. */
 void sc_engine_note_touches(void);
 
-/* Parses and decodes `bytes` bytes of PTX (no terminating NUL needed; untrusted). On success *out is set. */
+/* Parses and decodes `bytes` bytes of PTX (untrusted; no terminating NUL needed). Sets *out on success. */
 enum sc_engine_status sc_module_load(const char *text, size_t bytes, const struct sc_module_memory *memory,
                                      struct sc_module **out, struct sc_diagnostic *diagnostic);
-/* The same for several texts that know each other's .extern names (nvcc -rdc=true). The text that a
- * diagnostic is about is not told. */
+/* Loads several texts as one module and resolves .extern names between them (nvcc -rdc=true). The diagnostic
+ * does not say which text it is about. */
 struct sc_text {
     const char *text;
     size_t bytes;
@@ -60,7 +59,7 @@ enum sc_engine_status sc_module_link(const struct sc_text *texts, size_t count,
                                      struct sc_diagnostic *diagnostic);
 void sc_module_unload(struct sc_module *module); /* accepts NULL */
 
-/* Entry points and module variables by name or by index; NULL/false when there is none. */
+/* Look up entry points and module variables by name or by index; return NULL or false if there is none. */
 const struct sc_function *sc_module_function(const struct sc_module *module, const char *name);
 const struct sc_function *sc_module_function_at(const struct sc_module *module, size_t index);
 size_t sc_module_function_count(const struct sc_module *module);
@@ -74,9 +73,9 @@ struct sc_function_info {
     const char *name;
     uint32_t parameter_count;
     const struct sc_parameter *parameters;
-    uint32_t parameter_bytes; /* of the whole block */
+    uint32_t parameter_bytes; /* of the whole parameter block */
     uint32_t static_shared_bytes;
-    uint32_t local_bytes;    /* for each thread */
+    uint32_t local_bytes;    /* per thread */
     uint32_t constant_bytes; /* of the module */
     uint32_t registers;      /* an estimate, for cuFuncGetAttribute */
     uint32_t max_threads;    /* .maxntid, or 1024 */
@@ -84,8 +83,9 @@ struct sc_function_info {
 };
 void sc_function_info(const struct sc_function *function, struct sc_function_info *out);
 
-/* What the address space looks like to a kernel. `find` is called on a range-cache miss by any worker thread:
- * it sets [begin, end) to the live allocation that holds `address` and its kind, or returns false. */
+/* The address space as a kernel sees it. Worker threads call `find` on a range-cache miss, concurrently. It
+ * sets `out` to the kind and the range [begin, end) of the live allocation that holds `address`, or returns
+ * false. */
 enum sc_range_kind { SC_RANGE_DEVICE, SC_RANGE_MANAGED, SC_RANGE_HOST };
 struct sc_range {
     uint64_t begin, end;
@@ -96,25 +96,25 @@ struct sc_address_space {
     void *context;
 };
 
-/* Bytes that a launch moved to and from one 2 MiB block of managed or host memory, counted as a link would
- * see them: contiguous lanes once each, a broadcast once a warp, scattered lanes 32 bytes each. */
+/* Bytes that a launch moved to and from one 2 MiB block of managed or host memory, counted as link traffic:
+ * contiguous lanes count their bytes once, a broadcast counts once per warp, scattered lanes count 32 bytes
+ * each. */
 struct sc_block_traffic {
     uint64_t block; /* address >> 21 */
     uint64_t bytes_read, bytes_written;
 };
 
-/* What the launch cost, independent of the number of workers. Release with sc_cost_free. */
+/* The cost of a launch; it does not depend on the number of workers. Free it with sc_cost_free. */
 struct sc_cost {
     uint64_t instructions;              /* lanes x PTX instructions */
     uint64_t flops;                     /* an fma counts two */
-    uint64_t bytes_read, bytes_written; /* global memory of all kinds, counted as above */
+    uint64_t bytes_read, bytes_written; /* global memory of all kinds, counted like sc_block_traffic */
     struct sc_block_traffic *blocks;    /* sorted by block; managed and host ranges only */
     size_t block_count;
-    /* Where sc_launch.touches asks for it; a kernel that faulted has touched what is told, and perhaps more.
-     */
+    /* Set if sc_launch.touches is set. After a fault the list may be incomplete. */
     struct sc_touched *touched;
     size_t touched_count;
-    struct sc_accessed *accessed; /* the same, where sc_launch.accesses asks for it */
+    struct sc_accessed *accessed; /* the same, if sc_launch.accesses is set */
     size_t accessed_count;
 };
 void sc_cost_free(struct sc_cost *cost);
@@ -125,14 +125,14 @@ enum sc_fault_kind {
     SC_FAULT_MISALIGNED,
     SC_FAULT_TRAP,
     SC_FAULT_ASSERT,
-    SC_FAULT_TIMEOUT, /* the watchdog: too many instructions */
+    SC_FAULT_TIMEOUT, /* the watchdog: the block executed too many instructions */
     SC_FAULT_ILLEGAL_INSTRUCTION,
-    SC_FAULT_STACK,        /* calls too deep */
-    SC_FAULT_INVALID_CALL, /* a call through what is no function */
+    SC_FAULT_STACK,        /* call stack overflow */
+    SC_FAULT_INVALID_CALL, /* an indirect call to an address that is not a function */
 };
 struct sc_fault {
     enum sc_fault_kind kind;
-    uint32_t line; /* of the PTX */
+    uint32_t line; /* in the PTX text */
     uint32_t block[3], thread[3];
     uint64_t address;
 };
@@ -143,19 +143,19 @@ struct sc_launch {
     uint32_t dynamic_shared_bytes;
     const void *parameters; /* the packed parameter block, parameter_bytes long */
     const struct sc_address_space *space;
-    uint64_t heap,
-        heap_bytes;      /* device memory for malloc, zero before its first use; or 0: malloc gives NULL */
-    uint64_t grid_state; /* of a cooperative launch, whose blocks run side by side: 8 bytes of device memory
-                            for its barrier, zero before its first use; or 0 */
-    uint32_t workers;    /* threads to use at most, at least 1 */
-    uint64_t watchdog_instructions; /* a block's limit; 0 for none */
-    bool touches;                   /* fill sc_cost.touched; sc_engine_note_touches was called */
-    bool accesses;                  /* fill sc_cost.accessed; the same */
-    struct sc_profile *profile;     /* gets what is executed, or NULL */
+    uint64_t heap, heap_bytes; /* device memory for the kernel's malloc, zeroed before its first use; 0:
+                                  malloc returns NULL */
+    uint64_t grid_state;       /* 8 bytes of device memory for the grid barrier of a cooperative launch, whose
+                                  blocks run side by side; zeroed before its first use; 0: not cooperative */
+    uint32_t workers;          /* maximum number of threads, at least 1 */
+    uint64_t watchdog_instructions; /* limit per block; 0: none */
+    bool touches;                   /* fill sc_cost.touched; needs sc_engine_note_touches */
+    bool accesses;                  /* fill sc_cost.accessed; needs sc_engine_note_touches */
+    struct sc_profile *profile;     /* counts the executed instructions, or NULL */
 };
 
-/* Runs the whole grid before it returns. Results do not depend on `workers`. On SC_ENGINE_FAULT *fault is
- * set; *cost is set either way. Thread safety: any number of launches may run at once. */
+/* Runs the whole grid before it returns. Results do not depend on `workers`. Sets *fault on SC_ENGINE_FAULT,
+ * and *cost in any case. Thread safety: any number of launches may run at once. */
 enum sc_engine_status sc_run(const struct sc_launch *launch, struct sc_cost *cost, struct sc_fault *fault);
 
 #endif

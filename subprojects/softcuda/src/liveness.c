@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The fields of /proc/PID/stat behind the name, which may hold anything: state is the first, start the 20th.
- */
+/* Reads two fields of /proc/PID/stat. The process name may contain any characters, so the fields are counted
+ * from behind it: the state is the first of them, the start time the 20th. */
 static bool read_stat(int process, char *state, uint64_t *start)
 {
     char path[64], text[1024];
@@ -42,7 +42,7 @@ uint64_t sc_liveness_self(void)
     return read_stat(self, &state, &start) ? owner_of(self, start) : owner_of(self, 0);
 }
 
-/* By /proc: for kernels that know no pidfd. */
+/* Fallback by /proc, for kernels without pidfd. */
 static bool is_gone(uint64_t owner)
 {
     char state;
@@ -57,7 +57,7 @@ void sc_liveness_watch(uint64_t owner, struct sc_watched *out)
     *out = (struct sc_watched){.owner = owner, .file = -1};
     if (!owner || (int)(owner >> 32) == getpid()) return;
     out->file = (int)syscall(SYS_pidfd_open, (int)(owner >> 32), 0);
-    /* The number may by now be another process's. */
+    /* The process number may have been reused for another process before the pidfd was opened. */
     if (out->file >= 0 && is_gone(owner)) {
         close(out->file);
         out->file = -1;

@@ -1,9 +1,9 @@
-/* Kernels written in C, for softcuda's own libraries: how their work gets onto the device by cuLaunchKernel
- * like everybody's, visible to whoever interposes the driver.
+/* Kernels written in C, for softcuda's own libraries (cuBLAS, NCCL). The libraries launch them by
+ * cuLaunchKernel like any other kernel, so that a library that interposes the driver sees the launches.
  *
- * A library hands its image to `trust`, which it gets from cuGetExportTable, and then loads it with
- * cuLibraryLoadData. An image is a pointer into the process, so one that was not announced in this way is
- * bytes like any other and is refused.
+ * A library passes its image to `trust`, which it gets from cuGetExportTable, and then loads the image with
+ * cuLibraryLoadData. An image is a pointer into the process: the driver refuses an image that was not passed
+ * to `trust`.
  */
 #ifndef SOFTCUDA_NATIVE_H
 #define SOFTCUDA_NATIVE_H
@@ -14,54 +14,57 @@
 
 #include "engine.h"
 
-/* `rows` pieces of `width` bytes, `pitch` bytes from the start of one to the start of the next. */
+/* `rows` rows of `width` bytes; row starts are `pitch` bytes apart. */
 struct sc_native_access {
     uint64_t address, width, pitch, rows;
     bool reads, writes;
 };
 
-/* One launch, as its kernel sees it. */
+/* One launch, as the kernel's functions see it. */
 struct sc_native_launch {
-    const void *parameters; /* the packed block */
+    const void *parameters; /* the packed parameter block */
 
-    /* For `describe`. Notes what the launch accesses; false: part of it is no live memory, or the host's
-     * memory ran out. The contents may be read from then on. Nothing is noted where width or rows is 0. */
+    /* For `describe`: records an access of the launch. After it returns true, `describe` may read the memory.
+     * Records nothing if width or rows is 0. false: part of the range is not live memory, or there is no host
+     * memory. */
     bool (*touch)(struct sc_native_launch *launch, const struct sc_native_access *access);
     uint64_t flops; /* `describe` adds to it */
 
-    /* For `run`. Calls work(context, i) for every i below `count`, some of them at the same time. */
+    /* For `run`: calls work(context, i) for every i below `count`, possibly concurrently. */
     void (*parallel)(struct sc_native_launch *launch, uint32_t count,
                      void (*work)(void *context, uint32_t index), void *context);
 };
 
-/* Of kernels that wait, on the device, for kernels that other ranks launch: on other devices, in this process
- * or in others. Each such launch runs in a thread of its own, so that nothing waits for it but what stream
- * order and events put behind it. All that was submitted before it is executed and timed without anybody's
- * wait.
+/* For kernels that wait on the device for kernels of other ranks, which run on other devices, in this process
+ * or in others. Each such launch runs in a thread of its own: only work that stream order or events place
+ * behind it waits for it. All work submitted before it is executed and timed even if no host thread waits for
+ * it.
  *
- * A launch gets its place on the simulated clock when all ranks have told theirs: it begins when the last of
- * them is ready. That is settled in the order of submission, apart from the execution (queue.h). */
+ * A launch starts on the simulated clock when the last of its ranks is ready, so its times are known once
+ * every rank has reported when it is ready. Times are assigned in submission order, independently of
+ * execution (queue.h). */
 enum sc_meeting {
     SC_MET,
-    SC_MEETING_HERE,      /* a rank of this process has not arrived, and may stand behind in the same queue */
-    SC_MEETING_ELSEWHERE, /* only ranks of other processes have not */
+    SC_MEETING_HERE,      /* a rank of this process has not arrived; its launch may be behind this one in the
+                             same queue */
+    SC_MEETING_ELSEWHERE, /* only ranks of other processes have not arrived */
 };
 
 struct sc_native_peers {
-    /* Once, when all that the launch comes after is done: a *token* for the other functions. So launches of
-     * one communicator begin in stream order, those out of graphs too. May not block. NULL: no host memory.
-     */
+    /* Called once, when all dependencies of the launch have completed, so launches of one communicator begin
+     * in stream order, whether in a graph or not. Returns a *token* for the other functions. Must not block.
+     * NULL: no host memory. */
     void *(*begin)(const void *parameters);
-    /* Instead of the kernel's `run`: does the launch's work, and returns when its peers did as much of theirs
-     * as it needs. false: a peer is gone or there is no host memory; the launch faults. */
+    /* Called instead of the kernel's `run`. Does the launch's work, and returns when its peers have done the
+     * part of theirs that it needs. false: a peer is gone or there is no host memory; the launch faults. */
     bool (*run)(struct sc_native_launch *launch, void *token);
-    /* Once: on this rank the launch can begin at `ready_ns` and then takes `busy_ns` at least, for what it
-     * does with this device's memory alone. With the driver's lock held: may not block, nor call the driver.
-     * May be called before `run` has returned, or after. */
+    /* Called once, with the driver's lock held, before or after `run` returns. On this rank the launch can
+     * begin at `ready_ns` and takes at least `busy_ns`, for its accesses to this device's memory alone. Must
+     * not block or call the driver. */
     void (*arrive)(void *token, uint64_t ready_ns, uint64_t busy_ns);
-    /* After `arrive`. Once all ranks have arrived, or cannot any more, *start_ns and *end_ns are set, to the
-     * same on all ranks. Waits for up to `patience_ms` ms of real time, not at all with 0: then it is called
-     * with the driver's lock held. Thread-safe. */
+    /* Called after `arrive`. Once all ranks have arrived, or cannot arrive any more, sets *start_ns and
+     * *end_ns, to the same values on all ranks. Waits up to `patience_ms` ms of real time. With 0 it does not
+     * wait, and the caller holds the driver's lock. Thread-safe. */
     enum sc_meeting (*meet)(void *token, unsigned patience_ms, uint64_t *start_ns, uint64_t *end_ns);
     /* The last call for a token. */
     void (*end)(void *token);
@@ -71,9 +74,9 @@ struct sc_native_kernel {
     const char *name;
     const struct sc_parameter *parameters;
     uint32_t parameter_count, parameter_bytes;
-    /* Touches everything that `run` will access. false: a touch failed, and the launch faults. */
+    /* Calls `touch` for all memory that `run` will access. false: a `touch` failed; the launch faults. */
     bool (*describe)(struct sc_native_launch *launch);
-    /* Results must not depend on how many workers there are. false: no host memory. */
+    /* Results must not depend on the number of workers. false: no host memory. */
     bool (*run)(struct sc_native_launch *launch);
     const struct sc_native_peers *peers; /* or NULL */
 };
@@ -86,7 +89,7 @@ struct sc_native_image {
     size_t kernel_count;
 };
 
-/* The table of cuGetExportTable with this identity. */
+/* Identity of the table that cuGetExportTable returns. */
 #define SC_NATIVE_TABLE_ID                                                                                   \
     {                                                                                                        \
         0x73, 0x6f, 0x66, 0x74, 0x63, 0x75, 0x64, 0x61, 0x6e, 0x61, 0x74, 0x69, 0x76, 0x65, 0x00, 0x01       \
@@ -94,11 +97,10 @@ struct sc_native_image {
 
 struct sc_native_table {
     size_t bytes; /* of this structure */
-    /* The image and what it points to stay as they are for as long as the process lives. Thread-safe.
-     * false: too many images, or not an image. */
+    /* The caller must keep the image and everything that it points to unchanged until the process ends.
+     * Thread-safe. false: too many images, or not an image. */
     bool (*trust)(const struct sc_native_image *image);
-    /* What a rank sends to, and gets from, its peers in a nanosecond, at most; and what a message takes at
-     * least. */
+    /* Bandwidth between a rank and its peers, in each direction, and the minimum latency of a message. */
     double peer_bytes_per_ns;
     uint64_t peer_latency_ns;
 };

@@ -1,6 +1,6 @@
-/* An audit library of the dynamic loader (rtld-audit(7)): wherever a program's libraries have the loader look
- * for CUDA's, it finds those that lie beside this file. LD_LIBRARY_PATH is not enough: a wheel's DT_RPATH
- * comes before it, and a path is looked for nowhere else.
+/* An audit library of the dynamic loader (rtld-audit(7)): when the loader searches for a CUDA library, in
+ * whatever folder, it returns the library beside this file. LD_LIBRARY_PATH is not enough: a wheel's DT_RPATH
+ * takes precedence over it, and a library that is loaded by path is not searched for at all.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Those that stand in for the vendor's, if they were built. */
+/* The libraries that replace the vendor's, as far as they were built. */
 static struct stand_in {
     const char *name;
-    char path[PATH_MAX]; /* "": there is none */
+    char path[PATH_MAX]; /* empty: not built */
 } libraries[] = {
     {.name = "libcuda.so.1"},      {.name = "libcudart.so.12"}, {.name = "libcudart.so.13"},
     {.name = "libcublas.so.12"},   {.name = "libcublas.so.13"}, {.name = "libcublasLt.so.12"},
@@ -40,5 +40,6 @@ __attribute__((visibility("default"))) char *la_objsearch(const char *name, uint
     (void)cookie, (void)flag;
     for (int i = 0; i < LIBRARIES; i++)
         if (libraries[i].path[0] && !strcmp(file, libraries[i].name)) return libraries[i].path;
-    return (char *)name; /* the loader's interface is older than const */
+    return (char *)name; /* la_objsearch returns a pointer to non-const, but the loader does not write to
+                            it */
 }

@@ -1,5 +1,5 @@
-/* The part of cuBLAS that is built here, declared for those who have no header of NVIDIA's: the libraries
- * themselves, and programs built where the toolkit brings none. C and C++. */
+/* Declarations of the part of cuBLAS that is implemented here, for compilations without NVIDIA's header:
+ * these libraries, and programs built with a toolkit that has none. C and C++. */
 #ifndef SOFTCUDA_CUBLAS_API_H
 #define SOFTCUDA_CUBLAS_API_H
 
@@ -52,7 +52,7 @@ cublasStatus_t cublasGetLoggerCallback(cublasLogCallback *callback);
 
 #define SC_PASTE3(a, b, c) a##b##c
 #define SC_PASTE(a, b, c) SC_PASTE3(a, b, c)
-/* Each function exists with counts of int and, under a name with _64, of int64_t. */
+/* Each function exists with int counts and, with the suffix _64, with int64_t counts. */
 #define SC_INT int
 #define SC_SUFFIX
 #include "api_any.inc"

@@ -1,4 +1,4 @@
-/* The part of cuBLASLt that is built here, declared like api.h. C and C++. */
+/* The part of cuBLASLt that is implemented here; see api.h. C and C++. */
 #ifndef SOFTCUDA_CUBLAS_API_LT_H
 #define SOFTCUDA_CUBLAS_API_LT_H
 
@@ -12,7 +12,7 @@ extern "C" {
 struct cublasLtContext;
 typedef struct cublasLtContext *cublasLtHandle_t;
 
-/* Descriptions are memory of the program's, whose contents are private. */
+/* The program provides the memory of descriptors; their contents are private. */
 typedef struct {
     uint64_t data[8];
 } cublasLtMatrixLayoutOpaque_t, cublasLtMatmulPreferenceOpaque_t, cublasLtMatmulAlgo_t;

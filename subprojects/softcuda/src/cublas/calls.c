@@ -1,4 +1,5 @@
-/* The functions that a program calls, each in its forms for int and int64_t: they gather their arguments. */
+/* The exported functions, each with int and with int64_t counts: they collect their arguments into
+ * structures. */
 #include "handle.h"
 
 #define SC_INT int

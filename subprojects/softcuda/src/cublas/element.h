@@ -1,4 +1,4 @@
-/* The element types of matrices and vectors, and moving rows of them to and from arithmetic precision. */
+/* Element types of matrices and vectors, and conversion of rows of them to and from computing precision. */
 #ifndef SOFTCUDA_CUBLAS_ELEMENT_H
 #define SOFTCUDA_CUBLAS_ELEMENT_H
 
@@ -8,7 +8,7 @@
 
 enum sc_type { SC_F32, SC_F64, SC_F16, SC_BF16, SC_TYPES };
 
-/* From a cudaDataType; false: not one of these. */
+/* Converts a cudaDataType; false: not one of these types. */
 bool sc_type_from_cuda(int cuda, uint8_t *type);
 
 static inline size_t sc_type_bytes(uint8_t type)
@@ -21,7 +21,7 @@ static inline size_t sc_type_bytes(uint8_t type)
 void sc_load_floats(uint8_t type, const void *from, float *to, size_t count);
 void sc_store_floats(uint8_t type, const float *from, void *to, size_t count);
 
-/* `count` elements, `stride` of them apart (it may be negative), of any type. */
+/* `count` elements of any type, `stride` elements apart (may be negative). */
 void sc_load_doubles(uint8_t type, const void *from, int64_t stride, double *to, size_t count);
 void sc_store_doubles(uint8_t type, const double *from, void *to, int64_t stride, size_t count);
 

@@ -9,8 +9,8 @@
 #define GELU_SCALE 0.7978845608028654f /* sqrt(2 / pi) */
 #define GELU_CUBE 0.044715f
 
-/* e^x for |x| <= 87, within 2 units in the last place: 2^n by bits, the rest by a polynomial. Without a
- * branch, so that loops over it become vectors. */
+/* e^x for |x| <= 87, within 2 units in the last place: 2^n from the bits of n, the remainder by a polynomial.
+ * Without a branch, so that loops over it vectorise. */
 static inline float exponential(float x)
 {
     float turns = x * 1.44269504f + 12582912.0f; /* rounds to an integer in the low bits */
@@ -28,11 +28,11 @@ static inline float exponential(float x)
     return sc_float_of(sc_bits_of(p) + (n << 23));
 }
 
-/* The hyperbolic tangent, with an absolute error of a unit in the last place of 1. */
+/* The hyperbolic tangent, with an absolute error of one unit in the last place of 1. */
 static inline float tangent(float x)
 {
     float twice = 2 * x;
-    twice = twice > 30 ? 30 : twice < -30 ? -30 : twice; /* a NaN stays one */
+    twice = twice > 30 ? 30 : twice < -30 ? -30 : twice; /* preserves NaN */
     return 1 - 2 / (exponential(twice) + 1);
 }
 
@@ -57,7 +57,7 @@ static void add_scaled(float *sums, float alpha, float beta, const float *c, int
     for (int64_t i = 0; i < rows; i++) sums[i] = alpha * sums[i] + beta * c[i];
 }
 
-/* One bit an element, the first lowest. */
+/* One bit per element; the first element has the lowest bit. */
 static void store_signs(const float *values, unsigned char *bits, int64_t first, int64_t rows)
 {
     for (int64_t i = 0; i < rows; i++) {
@@ -86,7 +86,7 @@ static void activate(const struct sc_gemm *gemm, const struct sc_tile *tile, int
         for (int64_t i = 0; i < rows; i++) values[i] = gelu(values[i]);
     } else if (steps & SC_EPILOGUE_RELU) {
         if (steps & SC_EPILOGUE_AUX) store_signs(values, (unsigned char *)gemm->aux, at, rows);
-        for (int64_t i = 0; i < rows; i++) values[i] = values[i] < 0 ? 0 : values[i]; /* a NaN stays one */
+        for (int64_t i = 0; i < rows; i++) values[i] = values[i] < 0 ? 0 : values[i]; /* preserves NaN */
     } else if (steps & SC_EPILOGUE_DGELU) {
         sc_load_floats(shape->aux_type, aux, kept, (size_t)rows);
         for (int64_t i = 0; i < rows; i++) values[i] *= gelu_derivative(kept[i]);
@@ -131,7 +131,8 @@ void sc_epilogue_store(const struct sc_gemm *gemm, const struct sc_tile *tile, f
     }
 }
 
-/* Sums along rows of a matrix whose columns are contiguous, or the sum of each column. */
+/* The sums of the rows (sum_rows) or of the columns (sum_columns) of a matrix whose columns are
+ * contiguous. */
 static void sum_rows(const char *from, uint8_t type, int64_t rows, int64_t columns, int64_t ld, double *sums)
 {
     float values[SC_TILE_ROWS];

@@ -1,4 +1,4 @@
-/* What happens to a product's elements before they are stored. */
+/* Operations on a product's elements before they are stored. */
 #ifndef SOFTCUDA_CUBLAS_EPILOGUE_H
 #define SOFTCUDA_CUBLAS_EPILOGUE_H
 
@@ -7,17 +7,17 @@
 #define SC_TILE_ROWS 512
 #define SC_TILE_COLUMNS 256
 
-/* A piece of D that one worker makes. */
+/* A part of D that one worker computes. */
 struct sc_tile {
     uint32_t matrix; /* of the batch */
     int64_t row, column, rows, columns;
 };
 
-/* Stores D from `sums`, op(A) op(B) with leading dimension tile->rows, which it overwrites. */
+/* Stores D from `sums`, which holds op(A) op(B) with leading dimension tile->rows. Overwrites `sums`. */
 void sc_epilogue_store(const struct sc_gemm *gemm, const struct sc_tile *tile, float alpha, float beta,
                        float *sums);
 
-/* The BGRAD forms, for one matrix of the batch, once D is stored. false: no host memory. */
+/* The BGRAD epilogues for one matrix of the batch, after D was stored. false: no host memory. */
 bool sc_epilogue_bias_gradient(const struct sc_gemm *gemm, uint32_t matrix);
 
 #endif

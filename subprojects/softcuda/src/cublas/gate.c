@@ -68,7 +68,7 @@ static bool find_functions(PFN_cuGetProcAddress_v12000 resolve)
     bool all = true;
     CUdriverProcAddressQueryResult found;
     void *function;
-    /* The name is passed as text, because cuda.h makes macros of some names. */
+    /* The name is passed as text, because cuda.h defines some names as macros. */
 #define FIND(name, version)                                                                                  \
     function = NULL;                                                                                         \
     if (resolve(#name, &function, version, CU_GET_PROC_ADDRESS_DEFAULT, &found) != CUDA_SUCCESS)             \
@@ -100,7 +100,7 @@ static cublasStatus_t load_kernels(void)
 static void open_driver(void)
 {
     opened = CUBLAS_STATUS_NOT_INITIALIZED;
-    /* Never closed: other threads may be inside it until the very end. */
+    /* Never closed: other threads may execute in it until the process ends. */
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     void *found = library ? dlsym(library, "cuGetProcAddress_v2") : NULL;
     PFN_cuGetProcAddress_v12000 resolve;

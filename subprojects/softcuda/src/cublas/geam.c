@@ -4,7 +4,7 @@
 #include "vector.h"
 
 #define ROWS 128
-#define COLUMNS 64 /* of a piece */
+#define COLUMNS 64 /* per piece */
 
 struct run {
     const struct sc_geam *geam;

@@ -7,11 +7,10 @@
 #include "openblas.h"
 #include "touch.h"
 
-#define DEPTH 1024 /* of what is converted to single precision at a time */
+#define DEPTH 1024 /* elements along k that are converted to single precision at a time */
 #define WORTHWHILE_FLOPS 1000000
 
-/* D is cut into tiles by its size alone, so that neither the pieces nor their bits depend on who computes
- * them. */
+/* The tiles of D depend on its size only, so results do not depend on which worker computes a tile. */
 struct run {
     const struct sc_gemm *gemm;
     double alpha, beta;
@@ -108,7 +107,7 @@ static bool fits_int(const struct sc_gemm_shape *shape)
            shape->k <= INT32_MAX;
 }
 
-/* Can OpenBLAS work on the operands as they are? */
+/* Whether OpenBLAS can use the operands without conversion. */
 static bool is_plain(const struct sc_gemm_shape *shape, uint8_t type)
 {
     return shape->type_a == type && shape->type_b == type && shape->type_c == type && shape->type_d == type &&
@@ -116,7 +115,7 @@ static bool is_plain(const struct sc_gemm_shape *shape, uint8_t type)
            fits_int(shape);
 }
 
-/* The element of op(X) that stands at (row, column). */
+/* The address of the element of op(X) at (row, column). */
 static const char *element(uint64_t base, bool transposed, int64_t row, int64_t column, int64_t ld,
                            uint8_t type)
 {
@@ -144,7 +143,7 @@ static void multiply_plain(const struct run *run, const struct sc_tile *tile)
     uint64_t c = sc_gemm_matrix(batch, gemm->c, shape->stride_c, type, tile->matrix);
     uint64_t d = sc_gemm_matrix(batch, gemm->d, shape->stride_d, type, tile->matrix);
     if (run->beta != 0) bring_old(c, d, shape, tile);
-    /* With alpha 0 or no depth A and B may not even exist. */
+    /* If alpha or the depth is 0, A and B need not exist. */
     int64_t depth = run->alpha == 0 ? 0 : shape->k;
     const char *at_a = element(a, shape->transpose_a, tile->row, 0, shape->lda, type);
     const char *at_b = element(b, shape->transpose_b, 0, tile->column, shape->ldb, type);
@@ -159,7 +158,7 @@ static void multiply_plain(const struct run *run, const struct sc_tile *tile)
                  (float *)at_d, shape->ldd);
 }
 
-/* A part of op(X) in single precision, as it lies in memory: `*ld` elements from one column to the next. */
+/* A part of op(X) in single precision, in its memory layout; *ld is set to the elements between columns. */
 static const float *single(uint64_t base, bool transposed, int64_t row, int64_t column, int64_t rows,
                            int64_t columns, int64_t *ld, uint8_t type, float *buffer)
 {
@@ -226,7 +225,7 @@ static void make_tiles(void *context, uint32_t index)
         make_tile(run, index * run->tiles_at_once + i);
 }
 
-/* Handing a piece to another worker costs more than a small tile does. */
+/* Tiles per piece: passing a small tile to another worker costs more than computing it. */
 static uint32_t tiles_at_once(const struct run *run)
 {
     int64_t flops = 2 * run->tile_rows * run->tile_columns * (run->gemm->shape.k + 1);
@@ -240,7 +239,7 @@ static void sum_gradient(void *context, uint32_t index)
         __atomic_store_n(&run->no_memory, true, __ATOMIC_RELAXED);
 }
 
-/* Even pieces of at most `limit`, in units that suit the vector registers. */
+/* Equal pieces of at most `limit`, in multiples of the vector width. */
 static int64_t piece(int64_t size, int64_t limit)
 {
     int64_t count = (size + limit - 1) / limit;

@@ -1,7 +1,7 @@
 /* The matrix product kernel: D = epilogue(alpha op(A) op(B) + beta C), for each matrix of a batch.
  *
- * Everything is column-major here; callers turn row-major products around. Each pointer is a parameter of its
- * own, so that whoever looks at a launch's parameters finds them. */
+ * All matrices are column-major; callers transpose row-major products. Each pointer is a parameter of its
+ * own, so that tools which inspect a launch's parameters find it. */
 #ifndef SOFTCUDA_CUBLAS_GEMM_H
 #define SOFTCUDA_CUBLAS_GEMM_H
 
@@ -11,13 +11,13 @@
 #include "element.h"
 #include "native.h"
 
-/* What is done to a finished element, in this order; the values are bits. */
+/* Operations on a finished element, applied in this order; the values are bits. */
 enum sc_epilogue {
     SC_EPILOGUE_BIAS = 1,
     SC_EPILOGUE_RELU = 2,
     SC_EPILOGUE_GELU = 4,
-    SC_EPILOGUE_AUX = 8,    /* RELU writes which elements were positive, GELU what came before it */
-    SC_EPILOGUE_DRELU = 16, /* multiplies by the derivative at what AUX wrote */
+    SC_EPILOGUE_AUX = 8,    /* RELU stores which elements were positive, GELU stores its input */
+    SC_EPILOGUE_DRELU = 16, /* multiplies by the derivative at the stored AUX values */
     SC_EPILOGUE_DGELU = 32,
     SC_EPILOGUE_BGRAD = 64,   /* bias = sums of D's rows */
     SC_EPILOGUE_BGRADA = 128, /* bias = sums of op(A)'s rows */
@@ -28,15 +28,15 @@ struct sc_gemm_shape {
     int64_t m, n, k;
     int64_t lda, ldb, ldc, ldd;
     int64_t stride_a, stride_b, stride_c, stride_d; /* elements from one matrix of the batch to the next */
-    int64_t bias_stride, aux_ld, aux_stride;        /* aux of RELU: counted in bits */
-    double alpha, beta;                             /* where their pointers are 0 */
+    int64_t bias_stride, aux_ld, aux_stride;        /* for the AUX of RELU: counted in bits */
+    double alpha, beta;                             /* used if the pointers alpha and beta are 0 */
     uint32_t batch;
     uint32_t epilogue;
     uint8_t type_a, type_b, type_c, type_d, bias_type, aux_type;
-    uint8_t scalar_type; /* of what the pointers alpha and beta point to */
+    uint8_t scalar_type; /* type of the values at the pointers alpha and beta */
     bool transpose_a, transpose_b;
     bool by_pointer;         /* a, b, c and d are arrays of pointers, one for each matrix of the batch */
-    bool bias_along_columns; /* an element for each column of D, not for each row */
+    bool bias_along_columns; /* one bias element per column of D instead of per row */
 };
 
 struct sc_gemm {
@@ -47,7 +47,7 @@ struct sc_gemm {
 
 extern const struct sc_native_kernel sc_gemm_kernel;
 
-/* Matrices of the batch. */
+/* Address of a matrix of the batch. */
 static inline uint64_t sc_gemm_matrix(bool by_pointer, uint64_t base, int64_t stride, uint8_t type,
                                       uint32_t index)
 {

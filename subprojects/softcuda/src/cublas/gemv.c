@@ -5,13 +5,13 @@
 #include "touch.h"
 #include "vector.h"
 
-/* Elements of y that one piece computes; rows of A that are worked on at a time. */
+/* Elements of y per piece; also the rows of A that are processed at a time. */
 #define PIECE 512
 
 struct run {
     const struct sc_gemv *gemv;
     double alpha, beta;
-    uint32_t pieces; /* of one matrix */
+    uint32_t pieces; /* per matrix */
 };
 
 struct operands {
@@ -81,7 +81,7 @@ static double element_of_x(const struct sc_gemv_shape *shape, const char *x, int
     return sc_load_one(shape->type_x, x + (uint64_t)(index * shape->incx) * sc_type_bytes(shape->type_x));
 }
 
-/* sums[i] = row `first + i` of A times x. */
+/* Adds the product of row `first + i` of A and x to sums[i]. */
 static void add_rows(const struct sc_gemv_shape *shape, const struct operands *on, int64_t first,
                      int64_t count, double *sums)
 {
@@ -95,7 +95,7 @@ static void add_rows(const struct sc_gemv_shape *shape, const struct operands *o
     }
 }
 
-/* sums[i] = column `first + i` of A times x. */
+/* Adds the product of column `first + i` of A and x to sums[i]. */
 static void add_columns(const struct sc_gemv_shape *shape, const struct operands *on, int64_t first,
                         int64_t count, double *sums)
 {
@@ -107,7 +107,7 @@ static void add_columns(const struct sc_gemv_shape *shape, const struct operands
                         (size_t)rows);
         for (int64_t i = 0; i < count; i++) {
             const char *from = on->a + (uint64_t)(row + (first + i) * shape->lda) * size;
-            double lanes[8] = {0}; /* eight sums at a time, always in this order */
+            double lanes[8] = {0}; /* eight partial sums, always in this order */
             sc_load_doubles(shape->type_a, from, 1, part, (size_t)rows);
             memset(part + rows, 0, (size_t)(PIECE - rows) * sizeof *part);
             for (int64_t r = 0; r < (rows + 7) / 8 * 8; r += 8)

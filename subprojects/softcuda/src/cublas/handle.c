@@ -63,7 +63,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 
 cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version)
 {
-    (void)handle; /* the vendor's answers without one */
+    (void)handle; /* NULL is allowed, as in the vendor's library */
     if (!version) return CUBLAS_STATUS_INVALID_VALUE;
     *version = VERSION;
     return CUBLAS_STATUS_SUCCESS;
@@ -81,7 +81,7 @@ size_t cublasGetCudartVersion(void)
     return CUDA_VERSION;
 }
 
-/* No kernel here needs one. */
+/* No kernel here needs a workspace. */
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t bytes)
 {
     (void)workspace, (void)bytes;
@@ -103,7 +103,7 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, struct CUstream_st **st
     return status;
 }
 
-/* cublasGetX and cublasSetX for a field. */
+/* Defines cublasGetX and cublasSetX for a field. */
 #define MODE(get, set, type, field, valid)                                                                   \
     cublasStatus_t get(cublasHandle_t handle, type *value)                                                   \
     {                                                                                                        \
@@ -124,7 +124,7 @@ MODE(cublasGetPointerMode_v2, cublasSetPointerMode_v2, cublasPointerMode_t, poin
      value == CUBLAS_POINTER_MODE_HOST || value == CUBLAS_POINTER_MODE_DEVICE)
 MODE(cublasGetAtomicsMode, cublasSetAtomicsMode, cublasAtomicsMode_t, atomics,
      value == CUBLAS_ATOMICS_NOT_ALLOWED || value == CUBLAS_ATOMICS_ALLOWED)
-/* Products are never less precise than any mode asks for. */
+/* Products are at least as precise as every mode requires. */
 MODE(cublasGetMathMode, cublasSetMathMode, cublasMath_t, math,
      ((int)value & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) <= CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH)
 MODE(cublasGetSmCountTarget, cublasSetSmCountTarget, int, processors, value >= 0)
@@ -139,7 +139,7 @@ const char *cublasGetStatusString(cublasStatus_t status)
     return sc_gate_status_text(status);
 }
 
-/* What there is to tell goes to softcuda's log, whatever is asked for here. */
+/* Messages always go to softcuda's log. */
 cublasStatus_t cublasLoggerConfigure(int on, int to_output, int to_error, const char *file)
 {
     (void)to_output, (void)to_error, (void)file;

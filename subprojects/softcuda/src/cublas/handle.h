@@ -1,4 +1,4 @@
-/* What a cublasHandle_t is, and what the functions of libcublas have in common. */
+/* cublasHandle_t, and functions shared by the sources of libcublas. */
 #ifndef SOFTCUDA_CUBLAS_HANDLE_H
 #define SOFTCUDA_CUBLAS_HANDLE_H
 
@@ -9,23 +9,23 @@
 #include "vector.h"
 
 struct cublasContext {
-    uint64_t magic; /* first */
+    uint64_t magic; /* must be first */
     CUstream stream;
     cublasPointerMode_t pointer_mode;
     cublasAtomicsMode_t atomics;
     cublasMath_t math;
-    int processors;       /* cublasSetSmCountTarget */
-    pthread_mutex_t lock; /* guards the next */
-    void *result;         /* where kernels leave what the host waits for; NULL until it is needed */
+    int processors;       /* set by cublasSetSmCountTarget */
+    pthread_mutex_t lock; /* guards `result` */
+    void *result;         /* buffer for results that the host waits for; NULL until it is needed */
 };
 
-/* CUBLAS_STATUS_NOT_INITIALIZED where it is none. */
+/* CUBLAS_STATUS_NOT_INITIALIZED if it is not a handle. */
 cublasStatus_t sc_handle_check(cublasHandle_t handle);
 
-/* Logs that `function` was asked for something that is not built. */
+/* Logs that `function` was called with an option that is not implemented. */
 cublasStatus_t sc_not_supported(const char *function, const char *what);
 
-/* One product or a batch of them, column-major. `type_...` are cudaDataTypes. */
+/* One product or a batch of products, column-major. `type_...` are cudaDataTypes. */
 struct sc_product {
     const char *function;
     cublasOperation_t transa, transb;
@@ -74,7 +74,7 @@ struct sc_matrix_sum {
 };
 cublasStatus_t sc_matrix_sum(cublasHandle_t handle, const struct sc_matrix_sum *sum);
 
-/* alpha and result may be NULL where the operation has none. */
+/* A call of BLAS level 1. alpha and result may be NULL if the operation has none. */
 struct sc_vector_call {
     const char *function;
     enum sc_vector_op op;
@@ -87,7 +87,7 @@ struct sc_vector_call {
 };
 cublasStatus_t sc_vector_call(cublasHandle_t handle, const struct sc_vector_call *call);
 
-/* cublasSetMatrix and its like. */
+/* cublasSetMatrix and similar functions. */
 struct sc_transfer {
     bool to_device, asynchronous;
     int64_t rows, columns, bytes, from_ld, to_ld;

@@ -9,15 +9,15 @@
 #include "refused.h"
 
 #define VERSION 130000
-#define ALGORITHM 0 /* the number of the only one */
+#define ALGORITHM 0 /* id of the only algorithm */
 #define LEVEL_ERROR 1
 
 struct cublasLtContext {
-    uint64_t magic; /* first */
+    uint64_t magic; /* must be first */
 };
 
 static cublasLtLoggerCallback_t callback; /* atomic */
-static size_t cache_capacity = 8192;      /* atomic; of a cache that is not needed */
+static size_t cache_capacity = 8192;      /* atomic; stored only: there is no cache */
 
 cublasStatus_t sc_lt_check(cublasLtHandle_t handle)
 {
@@ -113,7 +113,7 @@ cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t wanted)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Only what is refused is told, at every level. */
+/* Only refusals are logged, at every level. */
 cublasStatus_t cublasLtLoggerSetLevel(int level)
 {
     return level < 0 || level > 5 ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
@@ -216,7 +216,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspace_bytes,
                               struct CUstream_st *stream)
 {
-    (void)algo, (void)workspace, (void)workspace_bytes; /* there is one, and it needs none */
+    (void)algo, (void)workspace, (void)workspace_bytes; /* the only algorithm needs no workspace */
     cublasStatus_t status = sc_lt_check(handle);
     if (status) return status;
     struct sc_lt_problem on;

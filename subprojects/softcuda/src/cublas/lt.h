@@ -1,4 +1,4 @@
-/* What the descriptions of cuBLASLt hold: the contents of the program's opaque structures. */
+/* The contents of cuBLASLt's opaque descriptors. */
 #ifndef SOFTCUDA_CUBLAS_LT_H
 #define SOFTCUDA_CUBLAS_LT_H
 
@@ -19,10 +19,10 @@ struct sc_lt_desc {
     uint32_t epilogue;
     uint64_t bias, aux;
     int64_t bias_stride, aux_ld, aux_stride, alpha_stride;
-    int32_t bias_type, aux_type; /* -1: as D */
+    int32_t bias_type, aux_type; /* -1: the type of D */
     int32_t processors;
     int8_t fast_accumulation;
-    uint64_t scales[8]; /* pointers of narrow types' scales and largest values; none is built */
+    uint64_t scales[8]; /* scale and amax pointers of narrow types; not implemented */
     int32_t scale_modes[6];
     uint64_t emulation;
 };
@@ -37,9 +37,9 @@ _Static_assert(sizeof(struct sc_lt_layout) <= sizeof(cublasLtMatrixLayoutOpaque_
 _Static_assert(sizeof(struct sc_lt_desc) <= sizeof(cublasLtMatmulDescOpaque_t), "must fit");
 _Static_assert(sizeof(struct sc_lt_preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t), "must fit");
 
-/* CUBLAS_STATUS_NOT_INITIALIZED where it is none, of cuBLAS or of cuBLASLt. */
+/* CUBLAS_STATUS_NOT_INITIALIZED if it is not a handle of cuBLAS or cuBLASLt. */
 cublasStatus_t sc_lt_check(cublasLtHandle_t handle);
-/* Logs that `function` was asked for something that is not built. */
+/* Logs that `function` was called with an option that is not implemented. */
 cublasStatus_t sc_lt_not_supported(const char *function, const char *what);
 
 struct sc_lt_problem {
@@ -47,8 +47,8 @@ struct sc_lt_problem {
     const struct sc_lt_layout *a, *b, *c, *d;
 };
 
-/* Turns a product into the kernel's, all but its pointers and factors. `*swapped`: A and B have changed
- * places. CUBLAS_STATUS_INVALID_VALUE: the sizes contradict each other. */
+/* Converts a product to the kernel's shape, without pointers, alpha and beta. `*swapped`: A and B were
+ * swapped. CUBLAS_STATUS_INVALID_VALUE: the sizes are inconsistent. */
 cublasStatus_t sc_lt_plan(const struct sc_lt_problem *problem, struct sc_gemm_shape *shape, bool *swapped,
                           const char **missing);
 

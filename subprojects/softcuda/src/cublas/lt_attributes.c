@@ -1,4 +1,4 @@
-/* Descriptions: made, destroyed, and their attributes by number. */
+/* Descriptors: creation, destruction, and attributes by number. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +105,7 @@ static cublasStatus_t set(void *object, const struct field *fields, int attribut
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* With `bytes` 0 only the size is asked for. */
+/* With `bytes` 0, only returns the size. */
 static cublasStatus_t get(const void *object, const struct field *fields, int attribute, void *to,
                           size_t bytes, size_t *written)
 {
@@ -169,7 +169,7 @@ cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, size_t
     memset(desc, 0, sizeof *desc);
     *(struct sc_lt_desc *)desc = (struct sc_lt_desc){.compute = (int32_t)compute,
                                                      .scale_type = (int32_t)scale,
-                                                     .fill = 2, /* all of it */
+                                                     .fill = 2, /* the full matrix */
                                                      .epilogue = CUBLASLT_EPILOGUE_DEFAULT,
                                                      .bias_type = -1,
                                                      .aux_type = -1};

@@ -1,4 +1,4 @@
-/* From descriptions to the shape of the kernel's product. */
+/* Converts descriptors to the shape of the kernel's product. */
 #include "lt.h"
 
 static bool is_transposed(int32_t operation)
@@ -6,7 +6,7 @@ static bool is_transposed(int32_t operation)
     return operation != CUBLAS_OP_N;
 }
 
-/* Sizes of op(X). */
+/* The sizes of op(X). */
 static uint64_t rows_of(const struct sc_lt_layout *layout, int32_t operation)
 {
     return is_transposed(operation) ? layout->columns : layout->rows;
@@ -136,7 +136,7 @@ static const char *what_is_missing(const struct sc_lt_problem *on, struct sc_gem
     return NULL;
 }
 
-/* A product in row order is that of the transposed factors in the other order. */
+/* A row-major product equals the product of the transposed factors in reverse order. */
 static void swap_factors(struct sc_gemm_shape *shape)
 {
     struct sc_gemm_shape old = *shape;

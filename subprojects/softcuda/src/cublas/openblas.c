@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bound by the linker to every getenv of this library (--wrap), OpenBLAS's included, which reads its settings
- * before anybody could call it. */
+/* The linker binds every getenv of this library to this function (--wrap), including OpenBLAS's, which reads
+ * its settings before any other function can run. */
 char *__wrap_getenv(const char *name);
 char *__real_getenv(const char *name);
 
-/* Older builds of OpenBLAS know no newer processor and would take its oldest code for one. */
+/* Older builds of OpenBLAS do not recognise newer processors and would choose their oldest code. */
 static char *best_core(void)
 {
     __builtin_cpu_init();
@@ -28,7 +28,7 @@ char *__wrap_getenv(const char *name)
     return !value && !strcmp(name, "OPENBLAS_CORETYPE") ? best_core() : value;
 }
 
-/* A build without threads of its own is not safe to call from several at once either. */
+/* Concurrent calls of a build without threads are not safe. */
 static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
 static bool is_sequential;
 

@@ -1,5 +1,5 @@
-/* OpenBLAS, as far as it is used: one thread, and whoever calls it from several has to cut the work into
- * pieces that do not depend on how many there are. Column-major. Thread-safe. */
+/* The OpenBLAS functions in use. They run in the calling thread: a caller that splits work over threads must
+ * use pieces that do not depend on the number of threads. Column-major. Thread-safe. */
 #ifndef SOFTCUDA_CUBLAS_OPENBLAS_H
 #define SOFTCUDA_CUBLAS_OPENBLAS_H
 

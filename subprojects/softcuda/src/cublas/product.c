@@ -1,5 +1,4 @@
-/* Matrix products, sums of matrices, and products with a vector: from a call to the parameters of a launch.
- */
+/* Matrix products, matrix sums and matrix-vector products: convert calls to the parameters of a launch. */
 #include "gemm.h"
 #include "handle.h"
 
@@ -13,7 +12,7 @@ static bool long_enough(int64_t ld, int64_t rows)
     return ld >= (rows > 1 ? rows : 1);
 }
 
-/* The type of alpha and beta; false: no such arithmetic here. */
+/* The type of alpha and beta; false: the arithmetic is not supported. */
 static bool scalar_type(cublasComputeType_t compute, uint8_t *type)
 {
     switch (compute) {
@@ -39,7 +38,7 @@ static bool scalar_type(cublasComputeType_t compute, uint8_t *type)
     }
 }
 
-/* The combinations that cuBLAS documents. */
+/* Checks the combinations that cuBLAS documents. */
 static bool types_match(const struct sc_product *product, struct sc_gemm_shape *shape)
 {
     if (!scalar_type(product->compute, &shape->scalar_type) ||
@@ -141,8 +140,7 @@ cublasStatus_t sc_product_with_vector(cublasHandle_t handle, const struct sc_pro
     return sc_gate_launch(SC_KERNEL_GEMV, handle->stream, &gemv);
 }
 
-/* Where C is also an operand, it is read column by column as it is written: legal only where both lie alike.
- */
+/* If C is also an operand, each column is read just before it is written: legal only with the same layout. */
 static bool overlaps_wrongly(const struct sc_matrix_sum *sum)
 {
     if (sum->c == sum->a && (sum->transa != CUBLAS_OP_N || sum->lda != sum->ldc)) return true;
@@ -183,7 +181,7 @@ cublasStatus_t sc_matrix_sum(cublasHandle_t handle, const struct sc_matrix_sum *
     return sc_gate_launch(SC_KERNEL_GEAM, handle->stream, &geam);
 }
 
-/* A matrix of one column whose elements lie apart is a transposed one of one row. */
+/* A column vector with a stride is the transpose of a matrix with one row. */
 cublasStatus_t sc_outer_product(cublasHandle_t handle, const struct sc_outer_product *product)
 {
     cublasStatus_t status = sc_handle_check(handle);

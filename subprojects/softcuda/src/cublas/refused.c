@@ -1,5 +1,5 @@
-/* The functions that are not built. Their arguments are never looked at, so they are defined without any:
- * callers pass them in registers and on their own stack. */
+/* Functions that are not implemented. Arguments are ignored, so they are defined without parameters: callers
+ * pass them in registers and on their own stack. */
 #include "refused.h"
 
 #define REFUSED(name)                                                                                        \

@@ -1,4 +1,4 @@
-/* How the kernels say what they access. */
+/* How the kernels report their memory accesses. */
 #ifndef SOFTCUDA_CUBLAS_TOUCH_H
 #define SOFTCUDA_CUBLAS_TOUCH_H
 
@@ -14,7 +14,7 @@ static inline bool sc_touch_bytes(struct sc_native_launch *launch, uint64_t addr
     return launch->touch(launch, &access);
 }
 
-/* Columns of `rows` elements, `ld` elements apart. */
+/* `columns` columns of `rows` elements; columns start `ld` elements apart. */
 static inline bool sc_touch_matrix(struct sc_native_launch *launch, uint64_t address, int64_t rows,
                                    int64_t columns, int64_t ld, uint8_t type, unsigned use)
 {
@@ -24,7 +24,8 @@ static inline bool sc_touch_matrix(struct sc_native_launch *launch, uint64_t add
     return launch->touch(launch, &access);
 }
 
-/* `count` elements, `stride` of them apart; with a negative stride `address` is the last one, as in BLAS. */
+/* `count` elements, `stride` elements apart; if the stride is negative, `address` is the last element, as in
+ * BLAS. */
 static inline bool sc_touch_vector(struct sc_native_launch *launch, uint64_t address, int64_t count,
                                    int64_t stride, uint8_t type, unsigned use)
 {
@@ -33,7 +34,7 @@ static inline bool sc_touch_vector(struct sc_native_launch *launch, uint64_t add
     return sc_touch_matrix(launch, address, 1, count, stride < 0 ? -stride : stride, type, use);
 }
 
-/* The first element of a vector as BLAS counts, for a stride of either sign. */
+/* The address of a vector's first element in BLAS order, for a stride of either sign. */
 static inline uint64_t sc_vector_first(uint64_t address, int64_t count, int64_t stride, uint8_t type)
 {
     return stride < 0 ? address + (uint64_t)((1 - count) * stride) * sc_type_bytes(type) : address;

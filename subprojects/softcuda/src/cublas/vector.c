@@ -6,21 +6,21 @@
 
 #include "touch.h"
 
-/* Vectors are cut into pieces of one size and these into parts that stay in the cache. Sums are of the parts,
- * in their order. */
+/* Vectors are divided into pieces of equal size, and these into parts that fit the cache. Sums are formed per
+ * part and added in order. */
 #define PIECE 65536
 #define PART 512
 
 struct partial {
     long double sum;
     double extreme;
-    int64_t index; /* of the extreme, from 0 */
+    int64_t index; /* of the extreme, counted from 0 */
 };
 
 struct run {
     const struct sc_vector *vector;
     double alpha;
-    uint64_t x, y; /* the first elements */
+    uint64_t x, y; /* addresses of the first elements */
     struct partial *partials;
 };
 
@@ -85,7 +85,7 @@ static void fold_part(const struct sc_vector_shape *shape, const double *x, cons
         for (int64_t i = 0; i < count; i++) sum += fabs(x[i]);
         break;
     case SC_NRM2:
-        /* Squares of doubles may leave the range of a double. */
+        /* Squares of doubles may exceed the range of a double. */
         if (shape->type_x == SC_F64)
             for (int64_t i = 0; i < count; i++) partial->sum += (long double)x[i] * x[i];
         else
@@ -130,7 +130,7 @@ static void do_piece(void *context, uint32_t index)
     int64_t begin = (int64_t)index * PIECE, end = shape->n < begin + PIECE ? shape->n : begin + PIECE;
     struct partial *partial = run->partials ? &run->partials[index] : NULL;
     if (partial) *partial = (struct partial){.index = -1};
-    /* A stride of 0 reads what the element before has written. */
+    /* With a stride of 0, an element may depend on the previous one's result. */
     int64_t step = shape->incx == 0 || shape->incy == 0 ? 1 : PART;
     for (int64_t at = begin; at < end; at += step) {
         int64_t count = end - at < step ? end - at : step;

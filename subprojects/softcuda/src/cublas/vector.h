@@ -1,4 +1,4 @@
-/* The kernels of vectors: BLAS level 1, and products of a matrix and a vector. */
+/* The vector kernels: BLAS level 1, and matrix-vector products. */
 #ifndef SOFTCUDA_CUBLAS_VECTOR_H
 #define SOFTCUDA_CUBLAS_VECTOR_H
 
@@ -10,16 +10,16 @@ enum sc_vector_op {
     SC_SCAL, /* x *= alpha */
     SC_COPY, /* y = x */
     SC_SWAP,
-    SC_DOT, /* this and all that follow have a result */
+    SC_DOT, /* this operation and those that follow have a result */
     SC_NRM2,
     SC_ASUM,
-    SC_IAMAX, /* from 1; an int64_t where type_result is SC_F64, else an int32_t */
+    SC_IAMAX, /* counted from 1; int64_t if type_result is SC_F64, else int32_t */
     SC_IAMIN,
 };
 
 struct sc_vector_shape {
     int64_t n, incx, incy;
-    double alpha; /* where the pointer is 0 */
+    double alpha; /* used if the pointer is 0 */
     uint8_t op, type_x, type_y, type_alpha, type_result;
 };
 
@@ -28,7 +28,7 @@ struct sc_vector {
     struct sc_vector_shape shape;
 };
 
-/* y = alpha op(A) x + beta y for each of a batch; A is m x n before op. */
+/* y = alpha op(A) x + beta y for each matrix of a batch; A is m x n before op. */
 struct sc_gemv_shape {
     int64_t m, n, lda, incx, incy;
     int64_t stride_a, stride_x, stride_y;

@@ -1,4 +1,4 @@
-/* Operations on vectors, and transfers: from a call to the parameters of a launch. */
+/* Vector operations and transfers: convert calls to the parameters of a launch. */
 #include <string.h>
 
 #include "handle.h"
@@ -20,7 +20,7 @@ static bool uses_y(enum sc_vector_op op)
     return op == SC_AXPY || op == SC_COPY || op == SC_SWAP || op == SC_DOT;
 }
 
-/* Operands of one type, worked on in single or double precision as their type asks. */
+/* Accepts operands of one type; the computation is in single or double precision, depending on the type. */
 static bool types_match(const struct sc_vector_call *call, struct sc_vector_shape *shape)
 {
     uint8_t execution;
@@ -50,7 +50,7 @@ static size_t result_bytes(const struct sc_vector_call *call, const struct sc_ve
     return sc_type_bytes(shape->type_result);
 }
 
-/* The host gets its result when the call returns. */
+/* Launches, and waits for a result that the host needs when the call returns. */
 static cublasStatus_t launch_and_fetch(cublasHandle_t handle, struct sc_vector *vector, void *result,
                                        size_t bytes)
 {
@@ -83,7 +83,7 @@ cublasStatus_t sc_vector_call(cublasHandle_t handle, const struct sc_vector_call
     };
     if (!types_match(call, &vector.shape))
         return sc_not_supported(call->function, "this combination of types");
-    /* Reductions of one vector are of nothing unless it goes forward; nothing is 0. */
+    /* Reductions of one vector with a stride of 0 or less process no elements; their result is 0. */
     bool alone = has_result(call->op) && call->op != SC_DOT;
     if (call->n <= 0 || (alone && call->incx <= 0)) vector.shape.n = 0;
     if (!vector.shape.n && !has_result(call->op)) return CUBLAS_STATUS_SUCCESS;

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Fibonacci hashing: code addresses share their low bits. */
+/* Fibonacci hashing, because code addresses have equal low bits. */
 static size_t home(const void *key, size_t capacity)
 {
     return (size_t)(((uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u) >> 32) & (capacity - 1);
@@ -21,7 +21,7 @@ void *sc_address_map_get(const struct sc_address_map *map, const void *key)
     return map->capacity ? find(map, key)->value : NULL;
 }
 
-/* Makes room by leaving out what was removed, in a table twice as large if that is not enough. */
+/* Rebuilds the table without removed entries, and doubles it if that does not free enough room. */
 static bool rebuild(struct sc_address_map *map)
 {
     size_t live = 0;

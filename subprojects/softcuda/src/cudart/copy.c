@@ -1,4 +1,4 @@
-/* Copies and fills, of memory and of symbols. */
+/* Copies and memsets, of memory and of symbols. */
 #include "copy.h"
 
 #include "module.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A copy names its direction; cudaMemcpyDefault leaves it to the driver, which knows every address. */
+/* A copy has a direction; cudaMemcpyDefault leaves it to the driver, which knows every address. */
 static cudaError_t copy(const struct sc_driver *driver, void *to, const void *from, size_t bytes,
                         enum cudaMemcpyKind kind)
 {
@@ -45,7 +45,7 @@ static cudaError_t copy_async(const struct sc_driver *driver, void *to, const vo
     return cudaErrorInvalidMemcpyDirection;
 }
 
-/* What the driver calls each end of a copy. */
+/* The driver's memory types of both sides of a copy. */
 static cudaError_t memory_types(enum cudaMemcpyKind kind, CUmemorytype *to, CUmemorytype *from)
 {
     switch (kind) {
@@ -119,7 +119,7 @@ static cudaError_t copy_2d_async(const struct sc_driver *driver, struct rectangl
 cudaError_t sc_describe_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *out)
 {
     if (!p) return cudaErrorInvalidValue;
-    if (p->srcArray || p->dstArray) return cudaErrorNotSupported; /* there are no arrays on this device */
+    if (p->srcArray || p->dstArray) return cudaErrorNotSupported; /* this device has no arrays */
     CUmemorytype to = CU_MEMORYTYPE_UNIFIED, from = CU_MEMORYTYPE_UNIFIED;
     const cudaError_t status = memory_types(p->kind, &to, &from);
     if (status != cudaSuccess) return status;
@@ -245,7 +245,7 @@ SC_STREAM_API(cudaMemcpy, _ptds, (void *to, const void *from, size_t bytes, enum
 SC_STREAM_API(cudaMemcpyAsync, _ptsz,
               (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream),
               copy_async(driver, to, from, bytes, kind, stream))
-/* Every address is unified, so a copy between devices needs no more than its addresses. */
+/* Addresses are unified, so a copy between devices needs only the addresses. */
 SC_API(cudaMemcpyPeer, (void *to, int to_device, const void *from, int from_device, size_t bytes),
        ((void)to_device, (void)from_device, copy(driver, to, from, bytes, cudaMemcpyDefault)))
 SC_API(cudaMemcpyPeerAsync,

@@ -1,10 +1,10 @@
-/* Copies between devices of three dimensions, and batches of them. */
+/* Three-dimensional copies between devices, and batches of copies. */
 #include "copy.h"
 #include "state.h"
 
 _Static_assert(sizeof(struct cudaMemcpy3DBatchOp) == sizeof(CUDA_MEMCPY3D_BATCH_OP), "handed on as they are");
 
-/* Every address is unified, so the devices do not matter. */
+/* Addresses are unified, so the devices are irrelevant. */
 static struct cudaMemcpy3DParms without_devices(const struct cudaMemcpy3DPeerParms *p)
 {
     return (struct cudaMemcpy3DParms){

@@ -1,11 +1,11 @@
-/* Devices: how many, what they are, limits. */
+/* Devices: their number, properties and limits. */
 #include "state.h"
 
 #include <string.h>
 
 struct property {
     size_t offset;
-    bool wide; /* a size_t, not an int */
+    bool wide; /* a size_t instead of an int */
     CUdevice_attribute attribute;
 };
 
@@ -29,7 +29,7 @@ static cudaError_t fill_properties(const struct sc_driver *driver, CUdevice devi
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++) {
         int value = 0;
         status = CALL(cuDeviceGetAttribute, &value, properties[i].attribute, device);
-        if (status == cudaErrorInvalidValue) continue; /* newer than the driver: stays zero */
+        if (status == cudaErrorInvalidValue) continue; /* newer than the driver: stays 0 */
         if (status != cudaSuccess) return status;
         const size_t wide = (size_t)value;
         void *field = (char *)out + properties[i].offset;
@@ -59,7 +59,7 @@ static cudaError_t get_attribute(const struct sc_driver *driver, int *value, enu
                                  : status;
 }
 
-/* The device with the most multiprocessors among those that can do what is asked. */
+/* The device with the most multiprocessors among those that fulfil the requirements. */
 static cudaError_t choose(const struct sc_driver *driver, int *out, const struct cudaDeviceProp *wanted)
 {
     int count = 0, best = 0, best_multiprocessors = -1;
@@ -78,8 +78,7 @@ static cudaError_t choose(const struct sc_driver *driver, int *out, const struct
     return status;
 }
 
-/* Unlike other outputs the count is set even without a driver: programs look at it before they look at the
- * error. */
+/* Unlike other outputs, the count is set even without a driver: programs check it before the error. */
 SC_EXPORT cudaError_t cudaGetDeviceCount(int *count)
 {
     if (!count) return sc_finish(cudaErrorInvalidValue);
@@ -125,7 +124,7 @@ SC_DEVICE_API(cudaDeviceSetGraphMemAttribute,
               CALL(cuDeviceSetGraphMemAttribute, device, (CUgraphMem_attribute)attribute, value))
 SC_API(cudaCtxResetPersistingL2Cache, (void), CALL(cuCtxResetPersistingL2Cache))
 
-/* Versions: answered without initialising anything. */
+/* Versions are returned without initialising anything. */
 SC_EXPORT cudaError_t cudaDriverGetVersion(int *version)
 {
     if (!version) return sc_finish(cudaErrorInvalidValue);

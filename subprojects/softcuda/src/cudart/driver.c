@@ -28,9 +28,9 @@ static void *resolve(const char *name, int version, cuuint64_t flags)
     return resolver(name, &function, version, flags, &found) == CUDA_SUCCESS ? function : NULL;
 }
 
-/* The name is passed beside the field, because cuda.h makes macros of some names (cuMemAlloc is
- * cuMemAlloc_v2), and the driver wants the plain one. memcpy, because a function pointer is not a void
- * pointer to the compiler's alias analysis. */
+/* The name is passed in addition to the field, because cuda.h defines some names as macros (cuMemAlloc is
+ * cuMemAlloc_v2), while the driver expects the plain name. Uses memcpy because aliasing rules do not allow a
+ * function pointer to be accessed as a void pointer. */
 #define FILL(field, name, version, flags)                                                                    \
     do {                                                                                                     \
         void *function = resolve(name, version, flags);                                                      \
@@ -50,7 +50,7 @@ static void fill(struct sc_driver *table, bool per_thread)
 
 static void load(void)
 {
-    /* Never closed: other threads may be inside it until the very end. */
+    /* Never closed: other threads may execute in it until the process ends. */
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         sc_log("no driver: %s", dlerror());
@@ -64,7 +64,8 @@ static void load(void)
     }
     fill(&tables[SC_LEGACY_STREAM], false);
     fill(&tables[SC_PER_THREAD_STREAM], true);
-    /* Registered now, so it runs before what the program registered when it started. */
+    /* Registered at this point so that it runs before the exit handlers that the program registered
+     * earlier. */
     atexit(note_exit);
 }
 

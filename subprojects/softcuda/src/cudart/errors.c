@@ -1,6 +1,6 @@
 #include "state.h"
 
-/* The driver's codes are the runtime's wherever the runtime has the error at all. */
+/* If the runtime has an error at all, its code equals the driver's. */
 cudaError_t sc_error_from_driver(CUresult result)
 {
     switch ((cudaError_t)result) {

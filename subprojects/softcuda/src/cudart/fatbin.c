@@ -18,7 +18,7 @@
 #define FLAG_ZSTD 0x8000u
 #define FLAG_ARCH_SPECIFIC 0x100000u
 #define FLAG_FAMILY_SPECIFIC 0x200000u
-#define MAX_PTX_BYTES ((uint64_t)256 << 20) /* guards against absurd sizes in a damaged header */
+#define MAX_PTX_BYTES ((uint64_t)256 << 20) /* limit against absurd sizes in a damaged header */
 #define MAX_UNITS 65536
 
 enum entry_kind { ENTRY_PTX = 1, ENTRY_ELF = 2 };
@@ -47,7 +47,7 @@ struct entry_header {
 _Static_assert(sizeof(struct container_header) == CONTAINER_HEADER_BYTES, "as stored");
 _Static_assert(sizeof(struct entry_header) == ENTRY_HEADER_BYTES, "as stored");
 
-/* Where the reader writes its one line about what is wrong. */
+/* Receives the one-line error message. */
 struct report {
     char *text;
     size_t bytes;
@@ -67,7 +67,7 @@ static enum sc_fatbin_status fail(const struct report *report, enum sc_fatbin_st
     return status;
 }
 
-/* The PTX entry chosen so far and what else a container held, for the message when there is no PTX. */
+/* The best PTX entry so far, and what else a container held, for the message if there is no PTX. */
 struct choice {
     struct entry_header entry;
     const unsigned char *payload;
@@ -119,8 +119,8 @@ static enum sc_fatbin_status read_entry(const unsigned char *container, size_t e
     return SC_FATBIN_OK;
 }
 
-/* Copies or decompresses `entry` into `text`, which has room for `capacity` bytes. Returns its length, or 0.
- */
+/* Copies or decompresses `entry` into `text`, which has room for `capacity` bytes. Returns the length, or
+ * 0. */
 static size_t unpack(const struct choice *choice, size_t stored, char *text, size_t capacity)
 {
     if (choice->entry.flags & FLAG_ZSTD) {
@@ -213,14 +213,15 @@ static enum sc_fatbin_status copy_text(const unsigned char *bytes, size_t readab
     return SC_FATBIN_OK;
 }
 
-/* One image that is not a wrapper. `readable` is SIZE_MAX where only the image itself says how long it is. */
+/* Reads one image that is not a wrapper. `readable` is SIZE_MAX if only the image itself states its
+ * length. */
 static enum sc_fatbin_status read_image(const unsigned char *image, size_t readable, unsigned arch,
                                         struct sc_fatbin_image *out, const struct report *report)
 {
     uint32_t magic = 0;
     for (size_t i = 0; i < sizeof magic && i < readable; i++) {
         magic |= (uint32_t)image[i] << (8 * i);
-        if (image[i] == '\0') break; /* a text may be shorter than a magic number */
+        if (image[i] == '\0') break; /* a text may be shorter than the magic number */
     }
     if (magic == CONTAINER_MAGIC) {
         if (readable != SIZE_MAX) return read_container(image, readable, arch, out, report);
@@ -240,7 +241,7 @@ static enum sc_fatbin_status read_image(const unsigned char *image, size_t reada
                 magic);
 }
 
-/* Unwraps a member of a wrapper's `extra` array, which may itself be wrapped. */
+/* Unwraps a member of a wrapper's `extra` array, which may be a wrapper itself. */
 static const void *unwrapped(const void *image)
 {
     struct wrapper wrapper;
@@ -269,7 +270,7 @@ static enum sc_fatbin_status read_wrapper(const struct wrapper *wrapper, unsigne
         status = member ? read_image(member, SIZE_MAX, arch, &images.items[images.count], report)
                         : fail(report, SC_FATBIN_CORRUPT, "fat binary: the wrapper names no container");
         if (status == SC_FATBIN_OK) images.count++;
-        /* A unit without PTX (nvcc adds its device runtime that way) matters only if nothing else has any. */
+        /* A unit without PTX, such as nvcc's device runtime, is an error only if no unit has any. */
         if (status != SC_FATBIN_OK && status != SC_FATBIN_NO_PTX) break;
     }
     if (status == SC_FATBIN_NO_PTX && images.count) status = SC_FATBIN_OK;

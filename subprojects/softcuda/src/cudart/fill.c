@@ -1,8 +1,7 @@
-/* cudaMemset and its kin. */
+/* cudaMemset and related functions. */
 #include "state.h"
 
-/* A box is one rectangle if its slices lie as far apart as their rows; otherwise it is filled slice by slice.
- */
+/* A box is one rectangle if its slices are contiguous; otherwise it is filled slice by slice. */
 struct box {
     CUdeviceptr address;
     size_t pitch, width, rows, slices, slice_bytes;

@@ -1,4 +1,4 @@
-/* Graphs: their life, their edges, their launches. Handles are the driver's. */
+/* Graphs: lifetime, edges and launches. Handles are the driver's. */
 #include "state.h"
 
 _Static_assert(sizeof(cudaGraphInstantiateParams) == sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS),

@@ -1,4 +1,4 @@
-/* The one description that stands for nodes of all types. */
+/* Handles the structure that describes nodes of all types. */
 #include "copy.h"
 #include "module.h"
 #include "state.h"
@@ -44,7 +44,7 @@ static void describe_fill(const struct cudaMemsetParamsV2 *p, CUcontext context,
                                         .ctx = context};
 }
 
-/* Types of the same layout are handed on as they are; what is not supported the driver says. */
+/* Types with equal layout are passed through unchanged; the driver reports what it does not support. */
 static cudaError_t describe(const struct sc_driver *driver, const struct cudaGraphNodeParams *p,
                             CUgraphNodeParams *out)
 {

@@ -1,4 +1,4 @@
-/* The nodes of graphs. What differs from the driver is how kernels, copies and fills are described. */
+/* Graph nodes. Only the descriptions of kernels, copies and memsets differ from the driver's. */
 #include "copy.h"
 #include "module.h"
 #include "state.h"
@@ -8,14 +8,14 @@ _Static_assert(sizeof(struct cudaMemAllocNodeParams) == sizeof(CUDA_MEM_ALLOC_NO
                "handed on as they are");
 _Static_assert(sizeof(cudaLaunchAttributeValue) == sizeof(CUkernelNodeAttrValue), "handed on as they are");
 
-/* Where a description goes: a new node of a graph, a node of a graph, or that node's place in an executable
- * graph. */
+/* The destination of a description: a new node of a graph, an existing node, or that node's copy in an
+ * executable graph. */
 struct place {
-    cudaGraphNode_t *added; /* a new node if set; it comes after `count` others */
+    cudaGraphNode_t *added; /* a new node if set; it depends on `count` others */
     cudaGraph_t graph;
     const cudaGraphNode_t *after;
     size_t count;
-    cudaGraphExec_t exec; /* if set, `node` is changed only there */
+    cudaGraphExec_t exec; /* if set, `node` is changed only in this executable graph */
     cudaGraphNode_t node;
 };
 
@@ -24,8 +24,8 @@ struct place {
 #define OF_NODE ((struct place){.node = node})
 #define OF_EXEC ((struct place){.exec = exec, .node = node})
 
-/* The one of three calls that `at` asks for. `set` is a whole call, because it takes no context where the
- * others do. */
+/* Makes the call that `at` requires. `set` is a complete call, because it takes no context while the others
+ * do. */
 #define PUT(at, add, set, exec_set, ...)                                                                     \
     ((at).added  ? CALL(add, (at).added, (at).graph, (at).after, (at).count, __VA_ARGS__)                    \
      : (at).exec ? CALL(exec_set, (at).exec, (at).node, __VA_ARGS__)                                         \
@@ -53,8 +53,8 @@ static cudaError_t put_kernel(const struct sc_driver *driver, struct place at,
                cuGraphExecKernelNodeSetParams, &node);
 }
 
-/* The function comes back as its host address, or, where it has none, as the driver's handle, which every
- * launch takes as well. */
+/* Returns the function as its host address or, if it has none, as the driver's handle, which launches also
+ * accept. */
 static cudaError_t get_kernel(const struct sc_driver *driver, cudaGraphNode_t node,
                               struct cudaKernelNodeParams *out)
 {

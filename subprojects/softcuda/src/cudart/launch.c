@@ -1,4 +1,4 @@
-/* Launches, function attributes and occupancy. A kernel reaches the driver as a CUkernel cast to a
+/* Launches, function attributes and occupancy. Kernels are passed to the driver as a CUkernel cast to a
  * CUfunction. */
 #include "module.h"
 #include "registration.h"
@@ -28,7 +28,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_b
     return cudaSuccess;
 }
 
-/* The driver calls these an invalid value, the runtime an invalid configuration. */
+/* The driver returns an invalid value for these, the runtime an invalid configuration. */
 static cudaError_t check_shape(dim3 grid, dim3 block)
 {
     const bool empty = !grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z;
@@ -155,7 +155,7 @@ static cudaError_t kernel_attributes(const struct sc_driver *driver, CUkernel ke
     if (status == cudaSuccess)                                                                               \
         status = CALL(cuKernelGetAttribute, &value, CU_FUNC_ATTRIBUTE_##name, kernel, device);               \
     if (status == cudaErrorInvalidValue)                                                                     \
-        status = cudaSuccess, value = 0; /* newer than the driver: stays zero */                             \
+        status = cudaSuccess, value = 0; /* newer than the driver: stays 0 */                                \
     got.field = value;
     ATTRIBUTE(sharedSizeBytes, SHARED_SIZE_BYTES)
     ATTRIBUTE(constSizeBytes, CONST_SIZE_BYTES)

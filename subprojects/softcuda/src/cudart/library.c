@@ -1,7 +1,7 @@
-/* Libraries that the program loads itself, driver entry points, the profiler switch, and export tables. */
+/* Libraries that the program loads itself, driver entry points, profiler control, and export tables. */
 #include "state.h"
 
-/* A missing kernel is an invalid function to the runtime. */
+/* The runtime reports a missing kernel as an invalid function. */
 static cudaError_t library_kernel(const struct sc_driver *driver, cudaKernel_t *out, cudaLibrary_t library,
                                   const char *name)
 {
@@ -9,7 +9,7 @@ static cudaError_t library_kernel(const struct sc_driver *driver, cudaKernel_t *
     return status == cudaErrorSymbolNotFound ? cudaErrorInvalidDeviceFunction : status;
 }
 
-/* A library has options of two kinds whose names are the driver's, or are not known to this driver. */
+/* The options of both kinds have the driver's names, or are unknown to this driver. */
 SC_API(cudaLibraryLoadData,
        (cudaLibrary_t * library, const void *code, enum cudaJitOption *jit, void **jit_values,
         unsigned int jit_count, enum cudaLibraryOption *options, void **option_values,
@@ -36,7 +36,7 @@ SC_API(cudaLibraryGetManaged, (void **address, size_t *bytes, cudaLibrary_t libr
 SC_API(cudaLibraryGetUnifiedFunction, (void **function, cudaLibrary_t library, const char *name),
        CALL(cuLibraryGetUnifiedFunction, function, library, name))
 
-/* Does not initialise the driver: frameworks look functions up while they are imported, before they fork. */
+/* Does not initialise the driver: frameworks look up functions when they are imported, before they fork. */
 static cudaError_t entry_point(const char *name, void **function, unsigned version, unsigned long long flags,
                                enum cudaDriverEntryPointQueryResult *result, bool per_thread)
 {
@@ -49,7 +49,7 @@ static cudaError_t entry_point(const char *name, void **function, unsigned versi
     const CUresult status = resolver(name, &got, (int)version, flags, &found);
     if (result) *result = (enum cudaDriverEntryPointQueryResult)found;
     *function = status == CUDA_SUCCESS ? got : NULL;
-    /* A name that is not there is an answer, not an error, where there is a place to say so. */
+    /* If the caller has a variable for the query result, an unknown name is not an error. */
     if (status == CUDA_ERROR_NOT_FOUND) return result ? cudaSuccess : cudaErrorSymbolNotFound;
     return sc_error_from_driver(status);
 }
@@ -76,7 +76,7 @@ static cudaError_t entry_point(const char *name, void **function, unsigned versi
 ENTRY_POINT_API(, false)
 ENTRY_POINT_API(_ptsz, true)
 
-/* There is no profiler to switch: a program that marks its interesting part runs as it would without one. */
+/* There is no profiler, so these calls do nothing. */
 SC_API(cudaProfilerStart, (void), ((void)driver, cudaSuccess))
 SC_API(cudaProfilerStop, (void), ((void)driver, cudaSuccess))
 

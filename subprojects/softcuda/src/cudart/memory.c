@@ -1,4 +1,4 @@
-/* Allocation, host memory, unified memory, and questions about pointers. */
+/* Allocation, host memory, unified memory, and queries about pointers. */
 #include "state.h"
 
 _Static_assert(sizeof(struct cudaMemLocation) == sizeof(CUmemLocation), "handed on as they are");
@@ -33,7 +33,7 @@ static cudaError_t allocate_pitch(const struct sc_driver *driver, void **out, si
     if (!out || !pitch) return cudaErrorInvalidValue;
     CUdeviceptr address = 0;
     size_t row = 0;
-    /* 4 bytes an element: what programs copy and load at least, and the smallest the driver takes. */
+    /* 4 is the smallest element size that the driver accepts. */
     const cudaError_t status =
         width && height ? CALL(cuMemAllocPitch, &address, &row, width, height, 4) : cudaSuccess;
     if (status != cudaSuccess) return status;
@@ -92,7 +92,7 @@ static cudaError_t pointer_attributes(const struct sc_driver *driver, struct cud
     const cudaError_t status =
         CALL(cuPointerGetAttributes, sizeof names / sizeof names[0], names, values, (CUdeviceptr)pointer);
     if (status != cudaSuccess) return status;
-    if (type == 0 && !managed) { /* the driver does not know it */
+    if (type == 0 && !managed) { /* the address is unknown to the driver */
         *out = (struct cudaPointerAttributes){.type = cudaMemoryTypeUnregistered,
                                               .device = cudaInvalidDeviceId,
                                               .hostPointer = (void *)pointer};

@@ -15,22 +15,23 @@ enum entry_kind { ENTRY_KERNEL, ENTRY_VARIABLE, ENTRY_MANAGED };
 struct entry {
     enum entry_kind kind;
     struct module *module;
-    const char *name;   /* in the program's own constants */
-    const void *host;   /* the key: for ENTRY_MANAGED the pointer variable that the program reads through */
-    CUkernel kernel;    /* once looked up */
+    const char *name;   /* static in the program */
+    const void *host;   /* the key; for ENTRY_MANAGED the address of the pointer variable through which the
+                           program reads */
+    CUkernel kernel;    /* NULL before the first lookup */
     struct entry *next; /* of the same module */
 };
 
 struct module {
     const void *image;
     CUlibrary library;      /* NULL until loaded */
-    cudaError_t load_error; /* what loading said, unless it may go better next time */
+    cudaError_t load_error; /* the error of loading, unless another attempt may succeed */
     bool managed_ready;
     struct entry *entries;
     struct module *next;
 };
 
-/* Guards everything here. Held while a fat binary loads: two threads that need it both wait for it. */
+/* Guards all of this state. Held while a fat binary loads, so that a second thread that needs it waits. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct module *modules;
 static struct sc_address_map by_host;
@@ -51,7 +52,7 @@ static cudaError_t load(const struct sc_driver *driver, struct module *module)
     return status;
 }
 
-/* A __managed__ variable is a pointer in the program, which points nowhere until this has run. */
+/* A __managed__ variable is a pointer in the program, which is invalid until this function has run. */
 static cudaError_t set_up_managed(const struct sc_driver *driver, struct module *module)
 {
     if (module->managed_ready) return cudaSuccess;
@@ -89,13 +90,14 @@ static cudaError_t kernel_of(const struct sc_driver *driver, struct entry *entry
         }
         entry->kernel = kernel;
     }
-    /* After a reset the kernel is still known, but the managed variables it reads are not there. */
+    /* After a reset the kernel is still known, but the managed variables that it reads are not allocated. */
     const cudaError_t status = set_up_managed(driver, entry->module);
     if (status == cudaSuccess) *out = entry->kernel;
     return status;
 }
 
-/* A kernel that the program got from the driver or from cudaGetKernel is its own handle: the driver knows. */
+/* A kernel handle that the program got from the driver or from cudaGetKernel is passed through if the driver
+ * knows it. */
 static cudaError_t kernel_handle(const struct sc_driver *driver, const void *handle, CUkernel *out)
 {
     CUfunction function = NULL;
@@ -137,7 +139,8 @@ static cudaError_t variable_of(const struct sc_driver *driver, struct entry *ent
     return CALL(cuLibraryGetGlobal, address, bytes, entry->module->library, entry->name);
 }
 
-/* nvcc replaces the name of a managed variable by what its pointer points to: that is its symbol. */
+/* nvcc replaces the name of a managed variable by its pointer's target, which is thus the variable's
+ * symbol. */
 static struct entry *managed_entry(const void *symbol)
 {
     for (struct module *module = modules; module; module = module->next)
@@ -166,7 +169,7 @@ void sc_modules_forget_managed(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Failing here cannot be told to anybody: the program learns it when it uses what is not registered. */
+/* Failures cannot be reported here: the program gets an error when it uses the unregistered object. */
 static void add(struct module *module, enum entry_kind kind, const char *name, const void *host)
 {
     if (!module) return;
@@ -200,7 +203,7 @@ void **__cudaRegisterFatBinary(void *image)
 
 void __cudaRegisterFatBinaryEnd(void **handle)
 {
-    (void)handle; /* nothing is loaded before it is used */
+    (void)handle; /* fat binaries are loaded at first use */
 }
 
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit,
@@ -268,8 +271,8 @@ void __cudaUnregisterFatBinary(void **handle)
 
 cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *function)
 {
-    /* Runs in a static initialiser of the launch code, perhaps before there is a driver, and only once: so
-     * what it returns is the host address, which every launch looks up. */
+    /* The launch code calls this once, in a static initialiser, perhaps before there is a driver. So it
+     * returns the host address, which every launch looks up. */
     *out = (cudaKernel_t)function;
     return cudaSuccess;
 }

@@ -1,5 +1,5 @@
-/* What libcudart.so.12 has under names, with parameters or with layouts that CUDA 13 changed. Each function
- * is the older form of the one of that name in the header. */
+/* Functions of libcudart.so.12 whose name, parameters or structure layouts CUDA 13 changed. Each is the older
+ * form of the function with its name in the header. */
 #include "names12.h"
 
 #include "once.h"
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Defines the exported function `name`, and its per-thread form where that exists. */
+/* Defines the exported function `name`, and its per-thread form if there is one. */
 #define OLD(name, parameters, work)                                                                          \
     SC_EXPORT cudaError_t sc_12_##name parameters __asm__(#name);                                            \
     cudaError_t sc_12_##name parameters                                                                      \
@@ -24,7 +24,7 @@
         return sc_refuse(cudaErrorNotSupported);                                                             \
     }
 
-/* The header declares per-thread forms only for programs that are built so. */
+/* The header declares per-thread forms only for programs that are built with per-thread streams. */
 extern cudaError_t cudaMemPrefetchAsync_ptsz(const void *, size_t, struct cudaMemLocation, unsigned,
                                              cudaStream_t);
 extern cudaError_t cudaStreamGetCaptureInfo_ptsz(cudaStream_t, enum cudaStreamCaptureStatus *,
@@ -48,7 +48,7 @@ struct properties_12 {
 };
 _Static_assert(sizeof(struct properties_12) == 1032, "the layout of CUDA 12");
 
-/* CUDA 11 knew the fields up to here. */
+/* CUDA 11 has the fields up to this one. */
 #define PROPERTIES_11_BYTES offsetof(struct properties_12, hostRegisterSupported)
 
 static cudaError_t get_properties(void *out, size_t bytes, int device)
@@ -77,7 +77,7 @@ OLD(cudaGetDeviceProperties_v2, (void *out, int device),
     get_properties(out, sizeof(struct properties_12), device))
 OLD(cudaGetDeviceProperties, (void *out, int device), get_properties(out, PROPERTIES_11_BYTES, device))
 
-/* CUDA 13 added reserved fields at the end. */
+/* CUDA 13 has additional reserved fields at the end. */
 static cudaError_t get_attributes(void *out, const void *pointer)
 {
     struct cudaPointerAttributes got;
@@ -120,7 +120,7 @@ OLD(cudaStreamUpdateCaptureDependencies_ptsz,
     (cudaStream_t stream, cudaGraphNode_t *nodes, size_t count, unsigned int flags),
     cudaStreamUpdateCaptureDependencies_ptsz(stream, nodes, NULL, count, flags))
 
-/* Edges had no data yet. */
+/* Edges without data. */
 OLD(cudaGraphGetEdges, (cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t *count),
     cudaGraphGetEdges(graph, from, to, NULL, count))
 OLD(cudaGraphNodeGetDependencies, (cudaGraphNode_t node, cudaGraphNode_t *nodes, size_t *count),
@@ -139,7 +139,7 @@ OLD(cudaGraphAddNode,
      struct cudaGraphNodeParams *parameters),
     cudaGraphAddNode(node, graph, dependencies, NULL, count, parameters))
 
-/* The older form could name the copy that failed; this one does not know it. */
+/* The older form could return the index of the copy that failed; it is not known here. */
 static cudaError_t without_index(size_t *failed, cudaError_t status)
 {
     if (failed) *failed = SIZE_MAX;
@@ -163,7 +163,7 @@ OLD(cudaMemcpy3DBatchAsync, BATCH_3D,
 OLD(cudaMemcpy3DBatchAsync_ptsz, BATCH_3D,
     without_index(failed, cudaMemcpy3DBatchAsync_ptsz(count, list, flags, stream)))
 
-/* Second names. */
+/* Second names of functions. */
 OLD(cudaEventElapsedTime_v2, (float *milliseconds, cudaEvent_t start, cudaEvent_t end),
     cudaEventElapsedTime(milliseconds, start, end))
 OLD(cudaThreadExit, (void), cudaDeviceReset())
@@ -173,7 +173,7 @@ OLD(cudaThreadGetLimit, (size_t * value, enum cudaLimit limit), cudaDeviceGetLim
 OLD(cudaThreadGetCacheConfig, (enum cudaFuncCache * cache), cudaDeviceGetCacheConfig(cache))
 OLD(cudaThreadSetCacheConfig, (enum cudaFuncCache cache), cudaDeviceSetCacheConfig(cache))
 
-/* The device has doubles: nothing has to be converted. */
+/* The device supports doubles, so nothing has to be converted. */
 OLD(cudaSetDoubleForDevice, (double *value), ((void)value, cudaSuccess))
 OLD(cudaSetDoubleForHost, (double *value), ((void)value, cudaSuccess))
 

@@ -1,6 +1,6 @@
-/* The Runtime API of CUDA 12 has older forms of some functions under the plain name, and the form of CUDA 13
- * under a later one. In libcudart.so.12 the functions of these sources get that name; names12.c defines the
- * older forms. To be included before the functions are declared. */
+/* The Runtime API of CUDA 12 has older forms of some functions under the plain name, and CUDA 13's form under
+ * a later name. In libcudart.so.12 the functions of these sources get that later name; names12.c defines the
+ * older forms. Include this header before the functions are declared. */
 #ifndef SOFTCUDA_CUDART_NAMES12_H
 #define SOFTCUDA_CUDART_NAMES12_H
 

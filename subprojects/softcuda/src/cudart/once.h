@@ -1,8 +1,8 @@
-/* Messages that would come too often, said once. */
+/* Messages that would repeat too often: logged once. */
 #ifndef SOFTCUDA_CUDART_ONCE_H
 #define SOFTCUDA_CUDART_ONCE_H
 
-/* sc_log, only the first time for each `key`, a string that lives for ever. Thread-safe. */
+/* Like sc_log, but only at the first call with `key`, a string that lives for ever. Thread-safe. */
 void sc_log_once(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

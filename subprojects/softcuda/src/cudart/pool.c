@@ -1,4 +1,4 @@
-/* Memory pools and allocation in stream order. */
+/* Memory pools and stream-ordered allocation. */
 #include "state.h"
 
 _Static_assert(sizeof(struct cudaMemPoolProps) == sizeof(CUmemPoolProps), "handed on as they are");

@@ -1,6 +1,6 @@
-/* The functions of the Runtime API that this device does not have: each says so, once, and refuses. Their
- * arguments are never looked at, so they are defined without any, which is why this file does not include the
- * vendor's header. */
+/* Functions of the Runtime API that are not implemented: each logs that once, and fails. Arguments are
+ * ignored, so the functions are defined without parameters; therefore this file does not include the vendor's
+ * header. */
 #include "refused.h"
 
 #include "once.h"

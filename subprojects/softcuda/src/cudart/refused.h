@@ -1,10 +1,10 @@
-/* The one thing that refused.c needs of the rest. */
+/* The only function that refused.c needs from the other files. */
 #ifndef SOFTCUDA_CUDART_REFUSED_H
 #define SOFTCUDA_CUDART_REFUSED_H
 
 #include "names12.h"
 
-/* Notes a cudaError_t as this thread's last error and returns it. */
+/* Sets this thread's last error and returns it. */
 int sc_refuse(int error);
 
 #endif

@@ -7,7 +7,7 @@
 
 static _Thread_local struct sc_thread thread_state;
 
-/* The primary contexts that are retained, by device; until cudaDeviceReset. */
+/* The primary contexts retained so far, by device; cudaDeviceReset clears them. */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext primaries[SC_MAX_DEVICES];
 
@@ -18,7 +18,7 @@ struct sc_thread *sc_thread(void)
 
 cudaError_t sc_finish(cudaError_t error)
 {
-    /* A sticky error is not covered by a later, lesser one. */
+    /* A sticky error is not replaced by a later error. */
     if (error != cudaSuccess && !sc_error_is_sticky(thread_state.last_error)) thread_state.last_error = error;
     return error;
 }
@@ -73,7 +73,7 @@ bool sc_context_lost(cudaError_t status)
     thread_state.entered = false;
     const struct sc_driver *driver = NULL;
     if (sc_driver_get(SC_LEGACY_STREAM, &driver) != cudaSuccess) return false;
-    /* A destroyed context is still current in this thread. */
+    /* A destroyed context is still current in this thread, so unset it. */
     return status == cudaErrorDeviceUninitialized || CALL(cuCtxSetCurrent, NULL) == cudaSuccess;
 }
 
@@ -103,7 +103,7 @@ static cudaError_t set_device(const struct sc_driver *driver, int ordinal)
     return cudaSuccess;
 }
 
-/* The primary context of another device, without leaving it current. */
+/* The primary context of another device; the current context does not change. */
 static cudaError_t peer_context(const struct sc_driver *driver, int peer, CUcontext *out)
 {
     CUcontext before = NULL;
@@ -122,7 +122,7 @@ static cudaError_t init_device(const struct sc_driver *driver, int ordinal, unsi
     if (status == cudaSuccess && (flags & cudaInitDeviceFlagsAreValid))
         status = CALL(cuDevicePrimaryCtxSetFlags, ordinal, device_flags & ~(unsigned)cudaDeviceMapHost);
     if (status != cudaSuccess) return status;
-    /* The thread's own device stays current: this call only warms the other one up. */
+    /* The thread's own device stays current: this call only initialises the other one. */
     CUcontext context = NULL;
     return peer_context(driver, ordinal, &context);
 }
@@ -133,7 +133,7 @@ static cudaError_t reset_device(const struct sc_driver *driver)
     cudaError_t status = sc_current_device(driver, &device);
     if (status == cudaSuccess) status = CALL(cuDevicePrimaryCtxReset, device);
     if (status != cudaSuccess) return status;
-    /* What was retained is gone: the next call retains the context anew. */
+    /* The reset released the retained context: the next call retains it again. */
     pthread_mutex_lock(&primary_lock);
     if (device < SC_MAX_DEVICES) primaries[device] = NULL;
     pthread_mutex_unlock(&primary_lock);
@@ -162,7 +162,7 @@ static cudaError_t set_flags(const struct sc_driver *driver, unsigned flags)
 {
     int device = 0;
     const cudaError_t status = sc_current_device(driver, &device);
-    /* Mapped host memory needs no flag any more, and the driver has none for it. */
+    /* Mapped host memory needs no flag, and the driver has none for it. */
     return status == cudaSuccess
                ? CALL(cuDevicePrimaryCtxSetFlags, device, flags & ~(unsigned)cudaDeviceMapHost)
                : status;

@@ -1,8 +1,8 @@
-/* What every Runtime API function begins and ends with: the driver, a current context, the thread's last
+/* The prologue and epilogue of every Runtime API function: the driver, a current context, the thread's last
  * error.
  *
- * Words: a function *enters* (loads the driver, makes a context current in this thread) and *finishes* (notes
- * its error for cudaGetLastError). SC_API and SC_STREAM_API define exported functions that do both.
+ * A function *enters* (loads the driver, makes a context current in this thread) and *finishes* (stores its
+ * error for cudaGetLastError). SC_API and SC_STREAM_API define exported functions that do both.
  */
 #ifndef SOFTCUDA_CUDART_STATE_H
 #define SOFTCUDA_CUDART_STATE_H
@@ -14,7 +14,7 @@
 #define SC_MAX_DEVICES 64
 #define SC_MAX_PENDING_LAUNCHES 16
 
-/* What stands between <<< and >>> until the launch takes it. */
+/* The arguments of <<<...>>> between their evaluation and the launch. */
 struct sc_launch_configuration {
     dim3 grid, block;
     size_t shared_bytes;
@@ -23,8 +23,8 @@ struct sc_launch_configuration {
 
 struct sc_thread {
     cudaError_t last_error;
-    int device;   /* what cudaSetDevice chose; 0 at first */
-    bool entered; /* a context was current when this thread last looked */
+    int device;   /* set by cudaSetDevice; initially 0 */
+    bool entered; /* a context was current when this thread last checked */
     unsigned pending_count;
     struct sc_launch_configuration pending[SC_MAX_PENDING_LAUNCHES];
 };
@@ -34,28 +34,29 @@ struct sc_thread *sc_thread(void);
 
 bool sc_error_is_sticky(cudaError_t error);
 
-/* Loads the driver. Enough for questions about devices. */
+/* Loads the driver. Sufficient for queries about devices. */
 cudaError_t sc_enter_driver(enum sc_default_stream kind, const struct sc_driver **out);
 
-/* Loads the driver and, unless the program made a context current itself, makes the primary context of the
- * thread's device current; retains it at its first use. Looks once for each thread: the driver is asked again
- * only when it has said that there is no context any more (sc_context_lost), since every question costs the
+/* Loads the driver. Unless the program made a context current itself, also makes the primary context of the
+ * thread's device current, and retains it at its first use. Checks once per thread: it asks the driver again
+ * only after the driver reported that the context is gone (sc_context_lost), because every query costs the
  * program time. */
 cudaError_t sc_enter(enum sc_default_stream kind, const struct sc_driver **out);
 
-/* Whether `status` says that the context this thread relied on is gone: popped or destroyed by the program,
- * or reset by another thread. If so the next sc_enter finds another, and the call, which did nothing, is to
- * be repeated. */
+/* Whether `status` means that the context that this thread relied on is gone: popped or destroyed by the
+ * program, or reset by another thread. If so, the call did nothing and must be repeated; the next sc_enter
+ * finds another context. */
 bool sc_context_lost(cudaError_t status);
 
-/* Notes an error for cudaGetLastError and returns it. */
+/* Stores an error for cudaGetLastError and returns it. */
 cudaError_t sc_finish(cudaError_t error);
 
-/* The device whose context is current, or else the one the thread chose. pre: sc_enter_driver succeeded. */
+/* The device of the current context or, without one, the device that the thread selected. pre:
+ * sc_enter_driver succeeded. */
 cudaError_t sc_current_device(const struct sc_driver *driver, int *device);
 
-/* Defines the exported function `name`, whose work is the expression `work`, a cudaError_t, in which `driver`
- * is the driver's table. SC_DEVICE_API needs no context. */
+/* Defines the exported function `name`. `work` is an expression of type cudaError_t, in which `driver` is the
+ * driver's table. SC_DEVICE_API needs no context. */
 #define SC_DEFINE(name, enter, kind, parameters, work)                                                       \
     SC_EXPORT cudaError_t name parameters;                                                                   \
     SC_EXPORT cudaError_t name parameters                                                                    \
@@ -72,8 +73,7 @@ cudaError_t sc_current_device(const struct sc_driver *driver, int *device);
     SC_DEFINE(name, sc_enter_driver, SC_LEGACY_STREAM, parameters, work)
 #define SC_API(name, parameters, work) SC_DEFINE(name, sc_enter, SC_LEGACY_STREAM, parameters, work)
 
-/* The same for a function that knows the default stream: defines `name` and its per-thread form `name` +
- * `suffix`. */
+/* The same for a function with a default stream: defines `name` and its per-thread form `name` + `suffix`. */
 #define SC_STREAM_API(name, suffix, parameters, work)                                                        \
     SC_DEFINE(name, sc_enter, SC_LEGACY_STREAM, parameters, work)                                            \
     SC_DEFINE(name##suffix, sc_enter, SC_PER_THREAD_STREAM, parameters, work)

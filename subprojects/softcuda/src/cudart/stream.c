@@ -8,7 +8,7 @@ _Static_assert(sizeof(cudaLaunchAttributeValue) == sizeof(CUlaunchAttributeValue
 _Static_assert(sizeof(cudaGraphEdgeData) == sizeof(CUgraphEdgeData), "handed on as they are");
 _Static_assert(sizeof(cudaIpcEventHandle_t) == sizeof(CUipcEventHandle), "copied byte by byte");
 
-/* The program's callback wants the runtime's error codes. */
+/* Converts the driver's error codes to the runtime's for the program's callback. */
 struct callback {
     cudaStreamCallback_t function;
     void *data;

@@ -1,6 +1,6 @@
-/* There is no cuDNN here. Frameworks that are linked with it load this instead: it answers what it is asked
- * while they are loaded, and refuses all else with one line that says what to do. Arguments of what it
- * refuses are never looked at, so those functions are defined without any.
+/* There is no cuDNN. Frameworks that are linked with it load this library instead. It answers queries during
+ * loading, and refuses all other calls with one log line that says what to do. Arguments of refused functions
+ * are ignored, so they are defined without parameters.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000 }; /* of cudnnStatus_t */
-/* No framework finds it too old. */
+/* Recent enough for every framework. */
 enum { MAJOR = 9, MINOR = 99, PATCH = 0, VERSION = MAJOR * 10000 + MINOR * 100 + PATCH };
 #define CUDART_VERSION_SAID 13000
 

@@ -4,9 +4,9 @@
 
 #include "peers.h"
 
-/* All of it is guarded by the driver's lock. */
+/* All members are guarded by the driver's lock. */
 static struct {
-    struct sc_op *first, *last; /* that no thread has taken yet */
+    struct sc_op *first, *last; /* not taken by a thread yet */
     unsigned waiting, idle;     /* operations in that list; threads without one */
     pthread_cond_t news;
 } calls = {.news = PTHREAD_COND_INITIALIZER};
@@ -40,7 +40,7 @@ static void *serve(void *unused)
     return NULL;
 }
 
-/* The program's signals are for its own threads. */
+/* The new thread blocks all signals: the program's signals are for its own threads. */
 bool sc_calls_start_thread(void *(*body)(void *unused))
 {
     pthread_t thread;

@@ -72,12 +72,14 @@ void sc_site_print(const struct sc_site *site, char *out, size_t out_bytes)
     snprintf(out, out_bytes, "an unknown place");
     for (int i = 0; site && i < site->count && shown < FRAMES_SHOWN && used < out_bytes; i++) {
         Dl_info info;
-        /* A return address may lie behind the end of its function. */
+        /* A return address may lie behind the end of its function, so look up the call before it. */
         const char *address = (const char *)site->frames[i] - 1;
         if (!dladdr(address, &info) || !info.dli_fname) memset(&info, 0, sizeof info);
         const char *object = info.dli_fname ? base_name(info.dli_fname) : "?";
         if (is_runtime(object)) continue;
-        if (shown && !strncmp(object, "libc.so", 7)) break; /* what called main, or began the thread */
+        if (shown && !strncmp(object, "libc.so", 7))
+            break; /* the caller of main, or the start of the
+                      thread */
         int length = snprintf(out + used, out_bytes - used, "%s%s+0x%lx", shown++ ? " < " : "", object,
                               (unsigned long)(address + 1 - (const char *)info.dli_fbase));
         used += (size_t)length;

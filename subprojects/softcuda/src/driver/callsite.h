@@ -1,4 +1,5 @@
-/* Where the program called: the return addresses outside of this library, found once for each place. */
+/* The program's call site of an API call: the return addresses outside of this library. Each site is stored
+ * once. */
 #ifndef SOFTCUDA_CALLSITE_H
 #define SOFTCUDA_CALLSITE_H
 
@@ -13,15 +14,15 @@ struct sc_site {
     void *frames[SC_SITE_FRAMES]; /* the innermost first */
 };
 
-/* Loads what the first look at a stack needs. */
+/* Loads the unwinder, so that the first stack walk does not have to. */
 void sc_site_init(void);
 
-/* The site of the API call that the calling thread is in; the same place gives the same pointer for ever.
+/* The site of the API call that the calling thread is in. Equal sites give equal pointers, valid for ever.
  * NULL: no memory, or too many sites. pre: the driver's lock is held. */
 const struct sc_site *sc_site_here(void);
 
-/* Writes "object+offset (function+offset)" for the innermost frames that are not the Runtime API's or
- * cuBLAS's, separated by " < ". `site` may be NULL. */
+/* Writes "object+offset (function+offset)" for the innermost frames outside of the Runtime API and cuBLAS,
+ * separated by " < ". `site` may be NULL. */
 void sc_site_print(const struct sc_site *site, char *out, size_t out_bytes);
 
 #endif

@@ -279,7 +279,7 @@ bool sc_capture_record(struct sc_stream *stream, struct sc_event *event, unsigne
     return true;
 }
 
-/* A wait for an event of a capture, by a stream of any kind. */
+/* A wait for an event of a capture, by a stream that is captured or not. */
 static CUresult join(struct sc_stream *stream, const struct sc_event *event)
 {
     struct sc_capture *capture = event->branch->capture;

@@ -1,4 +1,4 @@
-/* Stream capture as the API begins, looks at and ends it. */
+/* The API that begins, queries and ends stream capture. */
 #include <stdlib.h>
 
 #include "capture_state.h"
@@ -16,7 +16,7 @@ static CUresult enter_stream(CUstream handle, struct sc_stream **out)
     return find_stream(sc_enter(SC_NEED_CONTEXT), handle, out);
 }
 
-/* Begins a capture into `graph`, after `nodes` of it. */
+/* Begins a capture into `graph`, after its nodes `nodes`. */
 static CUresult begin(struct sc_stream *stream, CUstreamCaptureMode mode, struct sc_graph *graph,
                       const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count)
 {
@@ -34,7 +34,7 @@ static CUresult begin(struct sc_stream *stream, CUstreamCaptureMode mode, struct
     return CUDA_SUCCESS;
 }
 
-/* A stream that may begin to be captured. */
+/* Checks that a capture may begin in the stream. */
 static CUresult enter_begin(CUstream handle, CUstreamCaptureMode mode, struct sc_stream **out)
 {
     if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
@@ -83,7 +83,7 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph_hand
     return sc_leave(result);
 }
 
-/* Marks the nodes that a branch comes after. false: no memory. */
+/* Marks the branch's nodes and all their ancestors. false: no memory. */
 static bool mark_before(struct sc_graph *graph, const struct sc_branch *branch)
 {
     struct sc_node **todo = malloc((graph->count + 1) * sizeof *todo);
@@ -113,7 +113,7 @@ static bool all_marked(const struct sc_branch *branch)
     return true;
 }
 
-/* Whether the origin comes after everything that the other streams have done. */
+/* Checks that the origin has joined all work of the other streams. */
 static CUresult check_joined(const struct sc_capture *capture)
 {
     if (!mark_before(capture->graph, capture->origin->branch)) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -47,7 +47,7 @@ static bool add_chain(struct sc_chains *chains)
     return true;
 }
 
-/* A chain whose last operation comes before the new one; chains->count: there is none. */
+/* A chain whose last operation comes before the new one; chains->count if there is none. */
 static uint32_t find_chain(const struct sc_chains *chains, const struct sc_clock *clock,
                            const struct sc_moment *before, size_t before_count)
 {

@@ -1,4 +1,4 @@
-/* Contexts: each device's primary one, others, and each thread's stack of current ones. */
+/* Contexts: each device's primary context, other contexts, and each thread's stack of current ones. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,11 +116,11 @@ void sc_context_teardown(struct sc_context *context)
     release_own(&context->grid_state);
 }
 
-/* Waits for the context's work, whether or not it faulted, and ends it. */
+/* Waits for the context's work, whether or not it faulted, and destroys the context. */
 static void destroy(struct sc_context *context)
 {
     sc_queue_wait_context(context);
-    if (!sc_handle_is(context, SC_HANDLE_CONTEXT)) return; /* another thread was faster */
+    if (!sc_handle_is(context, SC_HANDLE_CONTEXT)) return; /* another thread has destroyed it */
     if (context->device->primary == context) context->device->primary = NULL;
     unlist(context);
     sc_context_teardown(context);
@@ -135,7 +135,7 @@ static bool valid_flags(unsigned flags)
     return !(flags & ~CONTEXT_FLAGS) && one;
 }
 
-/* The lock is held on success. */
+/* On success the lock is held. */
 static CUresult enter_device(CUdevice ordinal, CUresult (*enter)(enum sc_need need), struct sc_device **out)
 {
     CUresult result = enter(SC_NEED_INIT);
@@ -239,7 +239,7 @@ CUresult CUDAAPI cuCtxGetCurrent(CUcontext *out)
     return sc_leave(CUDA_SUCCESS);
 }
 
-/* The context that a function with an explicit handle means: NULL is the current one. */
+/* The context of a function with an explicit handle; NULL means the current one. */
 static CUresult pick(CUcontext handle, struct sc_context **out)
 {
     struct sc_context *context = handle ? (struct sc_context *)handle : sc_current();

@@ -11,7 +11,8 @@ static uint64_t extent(uint64_t width, uint64_t height, uint64_t depth, uint64_t
     return (depth - 1) * slice + (height - 1) * pitch + width;
 }
 
-/* Where a range lies. A device pointer must be one of ours; a host pointer may be anything. */
+/* Determines the kind of memory of a range. A device pointer must be a known allocation; a host pointer may
+ * be anything. */
 static CUresult side_of(uint64_t address, uint64_t bytes, bool must_be_known, enum sc_side *out, int *ordinal)
 {
     static const enum sc_side sides[SC_MEMORY_KINDS] = {
@@ -31,8 +32,8 @@ static CUresult side_of(uint64_t address, uint64_t bytes, bool must_be_known, en
     return CUDA_SUCCESS;
 }
 
-/* Pageable memory may be read during the call by the real driver: what the program writes to it afterwards is
- * not seen. The packed copy replaces the source. */
+/* The real driver may read pageable memory during the call, so later writes of the program are not seen. The
+ * packed copy replaces the source. */
 static bool take_snapshot(struct sc_op *op)
 {
     struct sc_copy_work *copy = &op->copy;
@@ -72,7 +73,7 @@ CUresult sc_copy_submit(const struct sc_copy_work *copy, struct sc_stream *strea
     if (stream->branch) return sc_queue_submit(stream, op);
     bool on_device = copy->to == SC_SIDE_DEVICE && copy->from == SC_SIDE_DEVICE;
     bool from_host = copy->from == SC_SIDE_PAGEABLE || copy->from == SC_SIDE_PINNED;
-    /* Towards pageable memory even the asynchronous call returns only when the copy is done. */
+    /* A copy to pageable memory is synchronous, even with the asynchronous call. */
     bool runs_on = on_device && !waits_always(copy->destination) && !waits_always(copy->source);
     bool wait = copy->to == SC_SIDE_PAGEABLE || (mode == SC_COPY_SYNC && !runs_on) ||
                 (mode == SC_COPY_SOURCE_NOW && !from_host);
@@ -143,7 +144,7 @@ CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t b
     return copy_1d(to, from, bytes, true, true, stream, false);
 }
 
-/* One side of a 2D or 3D copy as an address; arrays are not built. */
+/* Address of one side of a 2D or 3D copy; arrays are not implemented. */
 static CUresult base_of(CUmemorytype type, const void *host, CUdeviceptr device, uint64_t offset,
                         uint64_t *address, bool *known)
 {

@@ -1,4 +1,4 @@
-/* What the files about copies share. */
+/* Shared by the files about copies. */
 #ifndef SOFTCUDA_COPY_H
 #define SOFTCUDA_COPY_H
 
@@ -6,11 +6,12 @@
 
 enum sc_copy_mode {
     SC_COPY_ASYNC,
-    SC_COPY_SYNC,       /* waits, except between device memories */
-    SC_COPY_SOURCE_NOW, /* the source may be gone when the call returns */
+    SC_COPY_SYNC,       /* waits for the copy, except between device memories */
+    SC_COPY_SOURCE_NOW, /* reads the source before the call returns */
 };
 
-/* Submits a copy whose sides are known (work.h). pre: the lock is held. May release it meanwhile. */
+/* Submits a copy whose sides are known (work.h). May release the lock while it runs. pre: the lock is
+ * held. */
 CUresult sc_copy_submit(const struct sc_copy_work *copy, struct sc_stream *stream, enum sc_copy_mode mode);
 
 #endif

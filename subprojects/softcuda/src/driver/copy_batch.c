@@ -1,4 +1,4 @@
-/* Several copies in one call. They may run in any order; here they run in the order of the list. All are
+/* Several copies in one call. The API allows any order; here they run in the order of the list. All are
  * checked before the first is submitted. */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static bool mode_of(CUmemcpySrcAccessOrder order, unsigned flags, enum sc_copy_m
     return order >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && order <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
 }
 
-/* Takes `items`. *failed is the first that is wrong, where one is to blame. */
+/* Takes over `items`. *failed is the index of the item that caused the error, if one did. */
 static CUresult submit(struct item *items, size_t count, CUstream handle, size_t *failed)
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);
@@ -33,7 +33,7 @@ static CUresult submit(struct item *items, size_t count, CUstream handle, size_t
     }
     for (size_t i = 0; i < count && !result; i++) {
         if (!sc_handle_is(stream, SC_HANDLE_STREAM))
-            result = CUDA_ERROR_INVALID_HANDLE; /* destroyed by another thread meanwhile */
+            result = CUDA_ERROR_INVALID_HANDLE; /* another thread has destroyed it */
         else if (items[i].work.width)
             result = sc_copy_submit(&items[i].work, stream, items[i].mode);
     }
@@ -85,7 +85,7 @@ CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *to, CUdeviceptr *from, size_t *
     return batch(to, from, bytes, count, attributes, indices, attribute_count, failed, stream);
 }
 
-/* An end of a three-dimensional copy: its address, and the distances of its rows and layers. */
+/* One side of a three-dimensional copy: its address, and the pitch of its rows and slices. */
 static CUresult end_of(const CUmemcpy3DOperand *operand, const CUextent3D *extent, uint64_t *address,
                        uint64_t *pitch, uint64_t *slice)
 {

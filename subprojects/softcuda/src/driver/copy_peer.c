@@ -1,8 +1,8 @@
-/* Copies between contexts, and access to other devices' memory. Addresses are unified, so a context only has
- * to exist. */
+/* Copies between contexts, and access to other devices' memory. Addresses are unified, so the contexts only
+ * have to exist. */
 #include "driver.h"
 
-/* The contexts of both ends. */
+/* Checks the contexts of both sides. */
 static CUresult check(CUcontext to, CUcontext from)
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);
@@ -11,8 +11,8 @@ static CUresult check(CUcontext to, CUcontext from)
     return sc_leave(known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
 }
 
-/* The copy comes after all work of both contexts, and before all that they are given later: where they
- * differ, the host waits. */
+/* The copy must come after all work of both contexts, and before their later work. If they differ, the host
+ * waits. */
 static CUresult wait_for(CUcontext to, CUcontext from)
 {
     CUresult result = check(to, from);
@@ -44,7 +44,7 @@ CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevic
     return result ? result : cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
 }
 
-/* The same copy without the contexts. */
+/* The same copy without contexts. */
 static CUresult without_contexts(const CUDA_MEMCPY3D_PEER *p, CUDA_MEMCPY3D *out)
 {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
@@ -112,7 +112,7 @@ CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attri
     bool reaches = sc_device_reaches(device, peer), linked = sc_options()->nvlink_gbps;
     switch (attribute) {
     case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
-        *value = !linked; /* 0 is the best */
+        *value = !linked; /* 0 is the highest rank */
         break;
     case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
         *value = reaches;
@@ -129,7 +129,7 @@ CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attri
     return sc_leave(CUDA_SUCCESS);
 }
 
-/* Enters for a context of another device. The lock is held on success. */
+/* Enters and checks a context of another device. On success the lock is held. */
 static CUresult enter_peer(CUcontext handle, const struct sc_device **out)
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);

@@ -5,7 +5,8 @@
 #include "driver.h"
 #include "image.h"
 
-/* Attributes that depend on the options are a case of attribute(); the others are rows of this file. */
+/* Attributes that depend on the options are in attribute_value(); the others are rows of
+ * device_attributes.def. */
 static const struct {
     CUdevice_attribute attribute;
     int value;
@@ -187,7 +188,7 @@ CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityTy
     return sc_leave(CUDA_SUCCESS);
 }
 
-/* Marks for a profiler; none is attached, so there is nothing to do. */
+/* Marks for a profiler: there is none, so they do nothing. */
 CUresult CUDAAPI cuProfilerStart(void)
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);

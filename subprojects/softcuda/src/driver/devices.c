@@ -17,7 +17,7 @@ void sc_device_uuid(int physical, char out[16])
     out[15] = (char)physical;
 }
 
-/* "GPU-" and the UUID in hexadecimal, of which the beginning will do. */
+/* Whether the word is "GPU-" and the UUID in hexadecimal, or a prefix of that. */
 static bool names_uuid(const char *word, size_t length, int physical)
 {
     char uuid[16], text[48] = "GPU-";

@@ -16,13 +16,13 @@ pthread_mutex_t sc_driver_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
     bool initialised, forked, finished;
-    _Atomic bool watched; /* read without the lock, while another thread may be the first */
+    _Atomic bool watched; /* read without the lock, possibly while another thread initialises the driver */
     struct sc_thread *threads;
     pthread_key_t key;
 } driver;
 
-/* Zeroed by the kernel in a child that clone() made past the fork handlers. */
-#define PAGE_BYTES 65536 /* the largest that there is */
+/* The kernel zeroes this page in a child that clone() created without running the fork handlers. */
+#define PAGE_BYTES 65536 /* the largest page size */
 static struct {
     bool alive;
 } __attribute__((aligned(PAGE_BYTES))) here;
@@ -40,7 +40,7 @@ void sc_unlock(void)
     pthread_mutex_unlock(&sc_driver_lock);
 }
 
-/* The child gets the lock free and the timeline without lines that its own exit would write again. */
+/* The child gets a free lock, and no buffered lines of the timeline, which its exit would write again. */
 static void before_fork(void)
 {
     sc_lock();

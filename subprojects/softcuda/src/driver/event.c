@@ -97,7 +97,7 @@ CUresult CUDAAPI cuEventRecord(CUevent handle, CUstream stream)
     return cuEventRecordWithFlags(handle, stream, 0);
 }
 
-/* The fault of the context in which the event lives, if that still exists. */
+/* The fault of the event's context, if that still exists. */
 static CUresult fault_of(const struct sc_context *context)
 {
     return sc_handle_is(context, SC_HANDLE_CONTEXT) ? context->sticky : CUDA_SUCCESS;
@@ -156,7 +156,7 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *milliseconds, CUevent start_handle
     struct sc_op *first = start->op, *last = end->op;
     first->refs++;
     last->refs++;
-    /* Whoever waited for the events, on whatever thread, had them executed. */
+    /* If any thread waited for the events, they were executed. */
     bool waited = first->state == SC_OP_DONE && last->state == SC_OP_DONE;
     if (waited) {
         sc_queue_settle(first);

@@ -1,4 +1,4 @@
-/* What operations do, apart from when. */
+/* Executes operations; their times are assigned elsewhere. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ static uint32_t worker_count(void)
 {
     uint64_t threads = sc_options()->threads;
     if (threads) return (uint32_t)threads;
-    static _Atomic uint32_t cores; /* asking opens a file */
+    static _Atomic uint32_t cores; /* cached because sysconf opens a file */
     uint32_t known = cores;
     if (known) return known;
     long found = sysconf(_SC_NPROCESSORS_ONLN);
@@ -102,7 +102,7 @@ static void copy(const struct sc_copy_work *work)
                     source + z * work->source_slice + y * work->source_pitch, work->width);
 }
 
-/* Fills with an element of several bytes by doubling what is filled. */
+/* Fills memory with an element of several bytes, by doubling the filled part. */
 static void fill(char *to, uint64_t bytes, const void *element, uint64_t element_bytes)
 {
     memcpy(to, element, element_bytes);
@@ -124,8 +124,8 @@ static void set(const struct sc_set_work *work)
     }
 }
 
-/* Discarded memory reads as garbage, so that a program that still needs it notices. Only pages that exist are
- * filled: discarding must not cost memory. */
+/* Fills discarded memory with garbage, so that a program that still needs it notices. Only resident pages are
+ * filled: discarding must not allocate memory. */
 static void spoil(uint64_t address, uint64_t bytes)
 {
     unsigned char present[512];
@@ -150,7 +150,8 @@ static void call(const struct sc_call_work *work)
     sc_set_in_callback(false);
 }
 
-/* A node of a graph may be launched after its memory is gone, or before it is there. */
+/* Whether the memory exists: a graph node may be launched after its memory was freed, or before it is
+ * allocated. */
 static bool exists(uint64_t address, uint64_t bytes, enum sc_side side)
 {
     if (side == SC_SIDE_PAGEABLE) return true;
@@ -183,7 +184,7 @@ static CUresult check_node(const struct sc_op *op)
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-/* The record of an interprocess event, or a wait for one. */
+/* Executes the record of an interprocess event, or a wait for one. */
 static CUresult meet_process(struct sc_op *op)
 {
     op->token = op->peers->begin(&op->ipc);
@@ -216,7 +217,7 @@ CUresult sc_op_execute(struct sc_op *op)
     case SC_OP_WAIT:
         return op->peers ? meet_process(op) : CUDA_SUCCESS;
     default:
-        break; /* moves residency, not contents */
+        break; /* changes residency, not contents */
     }
     return CUDA_SUCCESS;
 }

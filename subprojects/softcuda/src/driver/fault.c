@@ -7,7 +7,7 @@
 
 #include "log.h"
 
-/* Longest rule that is read. */
+/* Maximum bytes of a rule. */
 #define RULE_BYTES 256
 
 static const char *const functions[] = {
@@ -26,7 +26,7 @@ static const struct {
 #undef SC_ERROR
 };
 
-/* These work without a device, and go on when it is lost. */
+/* Functions that work without a device also work after it is lost. */
 static bool needs_device(const char *function)
 {
     static const char *const pure[] = {"cuGetProcAddress", "cuGetExportTable", "cuGetErrorName",
@@ -36,7 +36,7 @@ static bool needs_device(const char *function)
     return true;
 }
 
-/* Cuts "_ptsz", "_ptds" and "_v2" off the end of a name. */
+/* Removes "_ptsz", "_ptds" and "_v2" from the end of a name. */
 static void cut_suffixes(char *name)
 {
     size_t length = strlen(name);
@@ -93,7 +93,7 @@ static const char *name_of(CUresult error)
     return "";
 }
 
-/* One of the fields after the name. */
+/* Parses one of the fields after the name; returns the error, or NULL. */
 static const char *read_field(struct sc_fault_rule *rule, const char *field, bool *has_when, bool *has_seed)
 {
     static const struct {
@@ -123,7 +123,7 @@ static const char *read_field(struct sc_fault_rule *rule, const char *field, boo
     return "a condition is not after=, every=, once= or p=";
 }
 
-/* Returns what is wrong, or NULL. `text` is taken apart. */
+/* Parses a rule and modifies `text`. Returns the error, or NULL. */
 static const char *read_rule(char *text, struct sc_fault_rule *rule)
 {
     char *rest, *field = strtok_r(text, ":", &rest);
@@ -184,7 +184,8 @@ void sc_fault_free(struct sc_fault_rules *rules)
     memset(rules, 0, sizeof *rules);
 }
 
-/* Uniform in [0, 1): the number of the call decides, not its thread. splitmix64 (Steele, Lea, Flood 2014) */
+/* Uniform in [0, 1). Depends on the number of the call, not on its thread. splitmix64 (Steele, Lea, Flood
+ * 2014) */
 static double draw(uint64_t seed, uint64_t call)
 {
     uint64_t x = seed * UINT64_C(0x2545f4914f6cdd1d) + call * UINT64_C(0x9e3779b97f4a7c15);

@@ -1,10 +1,11 @@
-/* Errors on demand: SOFTCUDA_FAULT makes calls fail that would have succeeded.
+/* Fault injection: SOFTCUDA_FAULT makes calls fail that would have succeeded.
  *
  *   rule  = function ":" when ":" error | "device-lost:after=" N
  *   when  = "after=" N | "every=" N | "once=" N | "p=" X [":seed=" N]
  *
  * Rules are separated by "," or ";". `function` is a name of cuda.h, with or without _v2, _ptsz and the like,
- * which all mean the same; "*" is all that need the device. `error` is a name or number of CUresult. */
+ * which are equivalent; "*" means all functions that need the device. `error` is a name or number of
+ * CUresult. */
 #ifndef SOFTCUDA_FAULT_H
 #define SOFTCUDA_FAULT_H
 
@@ -18,7 +19,7 @@
 enum sc_fault_when { SC_FAULT_AFTER, SC_FAULT_EVERY, SC_FAULT_ONCE, SC_FAULT_CHANCE };
 
 struct sc_fault_rule {
-    const char *function; /* a row's name, NULL for "*" and for the loss of the device */
+    const char *function; /* name of a row of the table (resolve.h); NULL for "*" and for device-lost */
     bool loses_device;
     enum sc_fault_when when;
     uint64_t count; /* N */
@@ -35,12 +36,12 @@ struct sc_fault_rules {
     atomic_bool device_lost;
 };
 
-/* Reads rules; one that is not understood is logged and left out. Returns the number of those. */
+/* Parses rules. Logs and skips a rule that does not parse. Returns the number of rules skipped. */
 unsigned sc_fault_parse(const char *text, struct sc_fault_rules *out);
 void sc_fault_free(struct sc_fault_rules *rules);
 
-/* What a call of `function`, a name as cuGetProcAddress takes it, has to return; CUDA_SUCCESS: what it would
- * anyway. Counts the call. Thread safety: any. */
+/* The error that a call of `function`, a name as cuGetProcAddress takes it, has to return; CUDA_SUCCESS: do
+ * not inject an error. Counts the call. Thread safety: any. */
 CUresult sc_fault_decide(struct sc_fault_rules *rules, const char *function);
 
 #endif

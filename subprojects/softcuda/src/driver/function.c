@@ -1,4 +1,4 @@
-/* What can be asked about a function, and how many of its blocks fit on a multiprocessor. */
+/* Queries about functions, and the number of their blocks that fit on a multiprocessor. */
 #include <stdlib.h>
 
 #include "image.h"
@@ -83,7 +83,7 @@ CUresult sc_function_set_attribute(struct sc_func *func, CUfunction_attribute at
     }
 }
 
-/* A vendor's driver reads what the handle points to. */
+/* A vendor's driver dereferences the handle without a check. */
 void sc_function_misnamed(const void *handle, const char *wanted)
 {
     if (!handle || !sc_options()->strict_handles) return;
@@ -95,7 +95,7 @@ void sc_function_misnamed(const void *handle, const char *wanted)
     abort();
 }
 
-/* pre: like sc_enter. Where only a CUfunction is legal, a CUkernel is not. */
+/* For calls that accept only a CUfunction: a CUkernel is an error. pre: like sc_enter. */
 static CUresult enter_function(CUfunction handle, struct sc_func **out)
 {
     CUresult result = sc_enter_query(SC_NEED_CONTEXT);
@@ -128,7 +128,7 @@ CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
     if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
     struct sc_func *func;
     CUresult result = enter_function(handle, &func);
-    return result ? result : sc_leave(CUDA_SUCCESS); /* a preference; there is one kind of memory here */
+    return result ? result : sc_leave(CUDA_SUCCESS); /* a preference, which has no effect here */
 }
 
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction handle)
@@ -173,7 +173,7 @@ CUresult CUDAAPI cuFuncLoad(CUfunction handle)
 {
     struct sc_func *func;
     CUresult result = enter_function(handle, &func);
-    return result ? result : sc_leave(CUDA_SUCCESS); /* modules are loaded at once */
+    return result ? result : sc_leave(CUDA_SUCCESS); /* modules are always loaded eagerly */
 }
 
 static int smaller(int a, int b)
@@ -214,7 +214,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunc
     return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, handle, threads, dynamic_shared, 0);
 }
 
-/* The largest of the block sizes that keep most threads resident. `shared_of` may be NULL. */
+/* Returns the largest of the block sizes that keep the most threads resident. `shared_of` may be NULL. */
 CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction handle,
                                                            CUoccupancyB2DSize shared_of,
                                                            size_t dynamic_shared, int limit,

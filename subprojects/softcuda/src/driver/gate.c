@@ -1,4 +1,4 @@
-/* Whether a call passes the gate of gate.S. */
+/* Fault injection for the stubs of gate.S. */
 #include <pthread.h>
 
 #include "fault.h"
@@ -14,8 +14,8 @@ static const char *const rows[] = {
 static struct sc_fault_rules rules;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* For gate.S. The first call, of whatever function, finds out whether there are rules; without any no other
- * call asks. */
+/* Called from gate.S. The first call of any function reads the rules; if there are none, later calls skip
+ * this function. */
 extern bool sc_gate_guarded;
 CUresult sc_gate_decide(unsigned row);
 bool sc_gate_guarded = true;

@@ -1,7 +1,7 @@
-/* Every function of the API is compiled under another name, sc_do_ before its own, and gate.S exports the
- * real one in front of it. So whoever calls a function, by its symbol or by what cuGetProcAddress returned,
- * passes one place where a fault may be injected (fault.h); calls between the library's own functions do not.
- * To be included before the functions are declared. */
+/* Every function of the API is compiled under the name sc_do_NAME, and gate.S exports NAME as a stub that
+ * calls it. So every call from outside, by symbol or by a pointer from cuGetProcAddress, passes one place
+ * where a fault can be injected (fault.h); calls between the library's own functions do not. Include this
+ * header before the functions are declared. */
 #ifndef SOFTCUDA_GATE_H
 #define SOFTCUDA_GATE_H
 

@@ -1,4 +1,4 @@
-/* Graphs as structures: their life, nodes and edges. */
+/* Graphs as data structures: their lifetime, nodes and edges. */
 #include "graph.h"
 
 #include <stdlib.h>
@@ -59,7 +59,8 @@ static void unlink_node(struct sc_node *node)
     graph->count--;
 }
 
-/* A node without edges. It has the payload's type only: the rest comes when nothing can fail any more. */
+/* A new node without edges. Only the payload's type is set; the payload follows when nothing can fail any
+ * more. */
 static struct sc_node *node_new(struct sc_graph *graph, CUgraphNodeType type)
 {
     struct sc_node *node = calloc(1, sizeof *node);
@@ -153,7 +154,7 @@ struct sc_node *sc_node_copy_of(const struct sc_graph *graph, uint64_t id)
     return NULL;
 }
 
-/* Kahn 1962. `mark` counts the dependencies that are not in the order yet. */
+/* Topological sort (Kahn 1962). `mark` counts the dependencies that are not in the order yet. */
 CUresult sc_graph_sort(struct sc_graph *graph, struct sc_node **cycle)
 {
     struct sc_node **order = malloc((graph->count + 1) * sizeof *order);

@@ -5,7 +5,8 @@
 #include "graph.h"
 #include "work.h"
 
-/* Attributes change nothing on a device that runs kernels one after the other; they are kept to be read. */
+/* Attributes have no effect on a device that runs kernels one after the other; they are stored so that the
+ * program can read them. */
 static bool is_kept(CUkernelNodeAttrID attribute, const CUkernelNodeAttrValue *value)
 {
     switch (attribute) {

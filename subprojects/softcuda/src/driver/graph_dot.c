@@ -1,4 +1,4 @@
-/* A graph as a drawing in the DOT language. */
+/* Writes a graph in the DOT language. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@ bool sc_edge_is_plain(const CUgraphEdgeData *data)
     return !data || !memcmp(data, &plain, sizeof plain);
 }
 
-/* A programmatic edge promises less than an ordinary one, so it may be treated as one. */
+/* A programmatic edge guarantees less than a full one, so it may be treated as a full one. */
 static bool edge_is_valid(const struct sc_node *from, CUgraphNodeType to, const CUgraphEdgeData *data)
 {
     static const unsigned char zero[sizeof data->reserved];
@@ -60,7 +60,7 @@ void sc_edge_remove(struct sc_node *from, struct sc_node *to)
     }
 }
 
-/* The two nodes of the edge at `i`; false unless both are of the graph. */
+/* Looks up the two nodes of an edge; false unless both belong to the graph. */
 static bool edge_ends(const struct sc_graph *graph, CUgraphNode from_handle, CUgraphNode to_handle,
                       struct sc_node **from, struct sc_node **to)
 {
@@ -81,7 +81,7 @@ CUresult CUDAAPI cuGraphAddDependencies_v2(CUgraph handle, const CUgraphNode *fr
     for (; done < count && !result; done++)
         result = edge_ends(graph, from[done], to[done], &a, &b) ? sc_edge_add(a, b, data ? &data[done] : NULL)
                                                                 : CUDA_ERROR_INVALID_VALUE;
-    /* All or none. */
+    /* On an error, removes the edges that were added: all or none. */
     for (size_t i = 0; result && i + 1 < done; i++)
         if (edge_ends(graph, from[i], to[i], &a, &b)) sc_edge_remove(a, b);
     return sc_leave(result);

@@ -1,4 +1,4 @@
-/* Executable graphs: their making, launches and changes. */
+/* Executable graphs: instantiation, launches and changes. */
 #include <stdlib.h>
 
 #include "capture.h"
@@ -12,7 +12,7 @@ static struct sc_exec *find_exec(CUgraphExec handle)
     return sc_handle_is(handle, SC_HANDLE_EXEC) ? (struct sc_exec *)handle : NULL;
 }
 
-/* Frees what the program does not see any more; accepts a half-built one. */
+/* Frees an executable graph; accepts a half-built one. */
 static void exec_free(struct sc_exec *exec)
 {
     if (!exec) return;
@@ -102,10 +102,10 @@ CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *out, CUgraph graph, CUgraphNode
     return cuGraphInstantiate_v2(out, graph, node, text, text_bytes);
 }
 
-/* An upload takes the memory that launches need; there is nothing else to prepare. */
+/* An upload reserves the memory that launches need; there is nothing else to prepare. */
 static CUresult upload(struct sc_exec *exec, struct sc_stream *stream)
 {
-    if (stream->branch) return sc_capture_wait_stream(stream); /* it cannot be captured */
+    if (stream->branch) return sc_capture_wait_stream(stream); /* an upload cannot be captured */
     CUresult result = sc_graph_memory_reserve(exec->graph);
     if (result) return result;
     struct sc_op *op = sc_op_new(SC_OP_JOIN, stream->context);
@@ -144,7 +144,7 @@ CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec *out, CUgraph gra
     return result;
 }
 
-/* A call on an executable graph and a stream. */
+/* Enters a call on an executable graph and a stream. */
 static CUresult enter_exec(CUgraphExec handle, CUstream stream_handle, struct sc_exec **exec,
                            struct sc_stream **stream)
 {
@@ -164,7 +164,7 @@ CUresult CUDAAPI cuGraphUpload(CUgraphExec handle, CUstream stream_handle)
     return result ? result : sc_leave(upload(exec, stream));
 }
 
-/* In a captured stream a launch becomes a child graph. */
+/* Launch in a captured stream: the graph becomes a child graph. */
 static CUresult capture(struct sc_exec *exec, struct sc_stream *stream)
 {
     struct sc_payload payload = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
@@ -208,7 +208,7 @@ CUresult CUDAAPI cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
     return sc_leave(exec ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* The executable graph's copy of a node that the program knows. */
+/* Enters and finds the executable graph's copy of the program's node. */
 static CUresult enter_node(CUgraphExec exec_handle, CUgraphNode node_handle, struct sc_node **out)
 {
     CUresult result = sc_enter(SC_NEED_INIT);

@@ -1,5 +1,5 @@
-/* From an executable graph to operations of the queue: one for each node, with the graph's edges as
- * dependencies, between one that begins and one that ends the launch. */
+/* Turns a launch of an executable graph into operations of the queue: one per node, with the graph's edges as
+ * dependencies, between one operation that begins the launch and one that ends it. */
 #include <stdlib.h>
 
 #include "capture.h"
@@ -15,7 +15,7 @@ struct launch {
     struct sc_context *context; /* of the stream */
     struct sc_op **ops;
     size_t count, capacity;
-    struct record *records; /* of events, to be noted when nothing can fail any more */
+    struct record *records; /* of events; applied when nothing can fail any more */
     size_t record_count, record_capacity;
 };
 
@@ -48,7 +48,7 @@ static bool remember(struct launch *launch, struct sc_event *event, struct sc_op
     return true;
 }
 
-/* The event's last record, by this launch or by what was submitted before. */
+/* The event's last record, in this launch or before it. */
 static struct sc_op *last_record(const struct launch *launch, const struct sc_event *event)
 {
     for (size_t i = launch->record_count; i > 0; i--)
@@ -65,7 +65,8 @@ static struct sc_op *kernel_op(const struct sc_payload *payload, struct sc_conte
     return NULL;
 }
 
-/* What was pageable when the node was made may be pinned now. Where memory is gone the operation faults. */
+/* Memory that was pageable when the node was created may be pinned at the launch. If the memory is gone, the
+ * operation faults. */
 static struct sc_op *copy_op(const struct sc_payload *payload, struct sc_context *context)
 {
     struct sc_op *op = sc_op_new(SC_OP_COPY, context);
@@ -123,12 +124,12 @@ static struct sc_op *node_op(struct launch *launch, const struct sc_node *node)
         return sc_graph_memory_op(payload->allocate.memory, true, context);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return sc_graph_memory_op(payload->freed, false, context);
-    default: /* empty nodes; a child graph begins */
+    default: /* empty nodes; the begin of a child graph */
         return sc_op_new(SC_OP_JOIN, context);
     }
 }
 
-/* Adds the operations of a graph that begins with `begin`; its end becomes *end. */
+/* Adds the operations of a graph after `begin`; *end is the operation that ends it. */
 static CUresult lower(struct launch *launch, const struct sc_graph *graph, struct sc_op *begin,
                       struct sc_op **end)
 {
@@ -177,7 +178,7 @@ CUresult sc_exec_launch(struct sc_exec *exec, struct sc_stream *stream)
         result = sc_graph_memory_launch(exec->graph,
                                         exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
     if (result) {
-        /* Later operations hold references to earlier ones. */
+        /* Last first: later operations hold references to earlier ones. */
         while (launch.count) sc_op_unref(launch.ops[--launch.count]);
     } else {
         for (size_t i = 0; i < launch.record_count; i++) {

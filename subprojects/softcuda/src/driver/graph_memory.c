@@ -1,6 +1,6 @@
-/* Memory that graphs allocate and free. Its address is fixed from the node's creation on; the memory is there
- * between the execution of the allocation node and that of the free. Device memory is charged from the first
- * launch on, until nobody knows the address any more or it is trimmed.
+/* Memory that graphs allocate and free. Its address is fixed when the node is created. The memory is
+ * accessible between the execution of the allocation node and that of the free. Device memory is charged from
+ * the first launch until nothing refers to the memory any more or it is trimmed.
  */
 #include <stdlib.h>
 
@@ -13,13 +13,13 @@ struct sc_graph_memory {
     struct sc_graph_memory *next;
     struct sc_allocation *allocation;
     CUmemAccessDesc access;
-    unsigned refs;        /* payloads, operations, and `taken` */
-    unsigned operations;  /* that are not timed yet */
+    unsigned refs;        /* held by payloads, operations, and `taken` */
+    unsigned operations;  /* number of operations without times */
     uint64_t home;        /* id of the graph that allocates it */
     bool freed_at_home;   /* by a node of the same graph */
     bool freed_elsewhere; /* by a node of another graph */
-    bool taken;           /* allocated and not freed by what was submitted so far */
-    bool live;            /* and by what was executed so far */
+    bool taken;           /* after the submitted work: allocated and not freed */
+    bool live;            /* after the executed work: allocated and not freed */
     bool reserved;        /* charged */
 };
 
@@ -109,7 +109,7 @@ CUresult sc_payload_allocate(CUDA_MEM_ALLOC_NODE_PARAMS *p, struct sc_payload *o
     uint32_t access = 1u << p->poolProps.location.id;
     if (p->accessDescCount) access |= 1u << p->accessDescs->location.id;
     sc_space_set_access(memory->allocation, access);
-    memory->allocation->internal = true; /* the context does not free it */
+    memory->allocation->internal = true; /* the context's teardown does not free it */
     memory->allocation->graph_memory = memory;
     sc_space_set_dormant(memory->allocation, true);
     memory->next = all;
@@ -194,7 +194,7 @@ static bool reserve(struct sc_graph_memory *memory)
     return true;
 }
 
-/* Visits the memory nodes of a graph and its children until one fails. */
+/* Calls `visit` for the memory nodes of a graph and its children until one fails. */
 static CUresult each(const struct sc_graph *graph, CUresult (*visit)(const struct sc_payload *, bool),
                      bool flag)
 {
@@ -275,7 +275,7 @@ CUresult sc_graph_memory_free(CUdeviceptr address, struct sc_stream *stream, boo
     struct sc_graph_memory *memory = find(address);
     *mine = memory != NULL;
     if (!memory || memory->freed_at_home || !memory->taken) return CUDA_ERROR_INVALID_VALUE;
-    sc_graph_memory_ref(memory); /* the lock may be let go of */
+    sc_graph_memory_ref(memory); /* because the lock may be released below */
     set_taken(memory, false);
     CUresult result;
     if (stream) {
@@ -299,7 +299,7 @@ void sc_graph_memory_teardown(struct sc_context *context)
     }
 }
 
-/* The lock is held on success. */
+/* On success the lock is held. */
 static CUresult enter_device(CUdevice ordinal, struct sc_device **out)
 {
     CUresult result = sc_enter(SC_NEED_INIT);

@@ -1,4 +1,4 @@
-/* The nodes of graphs as the API adds, reads and changes them. */
+/* The API that adds, reads and changes nodes of graphs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static bool is_inside(const struct sc_graph *graph, const struct sc_graph *outer
     return graph == outer;
 }
 
-/* A graph that the program gave away stays its own where that failed. */
+/* Drops a payload after a failure; a graph that the program moved into it stays the program's. */
 static void drop(struct sc_payload *payload)
 {
     if (payload->type == CU_GRAPH_NODE_TYPE_GRAPH && payload->child->moved) {
@@ -29,7 +29,7 @@ static CUresult enter_add(const void *out, CUgraph graph)
     return sc_graph_find(graph) ? CUDA_SUCCESS : sc_leave(CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Adds a payload that was made with the result `made`. pre: enter_add succeeded. */
+/* Adds a payload; `made` is the result of its creation. pre: enter_add succeeded. */
 static CUresult add(CUgraphNode *out, CUgraph graph_handle, const CUgraphNode *after,
                     const CUgraphEdgeData *data, size_t count, struct sc_payload *payload, CUresult made)
 {
@@ -46,7 +46,7 @@ static CUresult add(CUgraphNode *out, CUgraph graph_handle, const CUgraphNode *a
     return sc_leave(result);
 }
 
-/* A node of a graph, or, with `exec`, its copy there. */
+/* Enters and finds a node of a graph or, if `in_exec`, its copy in the executable graph. */
 static CUresult enter_set(CUgraphExec exec_handle, bool in_exec, CUgraphNode handle, struct sc_node **out)
 {
     CUresult result = sc_enter(SC_NEED_INIT);
@@ -69,7 +69,7 @@ static bool exec_accepts(const struct sc_payload *old, const struct sc_payload *
     return sc_payload_may_replace(old, payload) == CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
-/* pre: enter_set succeeded. */
+/* Replaces a node's payload; `made` is the result of its creation. pre: enter_set succeeded. */
 static CUresult set(struct sc_node *node, bool in_exec, struct sc_payload *payload, CUresult made)
 {
     if (made) return sc_leave(made);
@@ -101,7 +101,7 @@ static CUresult enter_get(CUgraphNode handle, CUgraphNodeType type, const void *
     return (*node)->payload.type == type ? CUDA_SUCCESS : sc_leave(CUDA_ERROR_INVALID_VALUE);
 }
 
-/* In the functions that follow, `payload` is where `made` puts what it makes. */
+/* In the macros below, the expression `made` creates the new payload in `payload`. */
 #define ADD(name, parameters, made)                                                                          \
     CUresult CUDAAPI name(CUgraphNode *out, CUgraph graph, const CUgraphNode *after,                         \
                           size_t count parameters)                                                           \
@@ -141,7 +141,7 @@ static CUresult kernel_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *p, struct sc_payload
 {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     CUDA_KERNEL_NODE_PARAMS parameters = {0};
-    memcpy(&parameters, p, sizeof *p); /* the newer form begins like the older one */
+    memcpy(&parameters, p, sizeof *p); /* the newer structure begins with the older one */
     return sc_payload_kernel(&parameters, out);
 }
 
@@ -163,7 +163,7 @@ CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE
     CUresult result = enter_get(handle, CU_GRAPH_NODE_TYPE_KERNEL, out, &node);
     if (result) return result;
     sc_payload_kernel_parameters(&node->payload, &parameters);
-    /* The older form knows no CUkernel; a CUfunction it always has. */
+    /* The older structure has no CUkernel, so it returns a CUfunction. */
     parameters.func = (CUfunction)node->payload.kernel.work.func;
     memcpy(out, &parameters, sizeof *out);
     return sc_leave(CUDA_SUCCESS);
@@ -219,7 +219,7 @@ CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNod
     return sc_leave(result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? CUDA_ERROR_INVALID_VALUE : result);
 }
 
-/* The one description that stands for all types of nodes. */
+/* Handles the structure that describes nodes of all types. */
 static CUresult any(CUgraphNodeParams *p, struct sc_payload *out)
 {
     switch (p->type) {
@@ -234,7 +234,7 @@ static CUresult any(CUgraphNodeParams *p, struct sc_payload *out)
                                : sc_payload_copy(&p->memcpy.copyParams, p->memcpy.copyCtx, out);
     case CU_GRAPH_NODE_TYPE_MEMSET: {
         CUDA_MEMSET_NODE_PARAMS parameters;
-        memcpy(&parameters, &p->memset, sizeof parameters); /* a context follows */
+        memcpy(&parameters, &p->memset, sizeof parameters); /* the same fields, followed by a context */
         return sc_payload_set(&parameters, p->memset.ctx, out);
     }
     case CU_GRAPH_NODE_TYPE_HOST:
@@ -279,7 +279,7 @@ CUresult CUDAAPI cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNo
     return cuGraphAddNode_v2(out, graph, after, NULL, count, p);
 }
 
-/* What cannot be changed. */
+/* Whether the payload of such a node cannot be changed. */
 static bool is_fixed(const CUgraphNodeParams *p)
 {
     return p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || p->type == CU_GRAPH_NODE_TYPE_MEM_FREE;

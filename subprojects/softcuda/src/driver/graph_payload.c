@@ -1,4 +1,4 @@
-/* What the nodes of graphs do: descriptions checked, kept, copied. */
+/* Payloads of graph nodes: validation, storage, copies. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static void take_context(struct sc_payload *payload, struct sc_context *context)
     context->refs++;
 }
 
-/* The context that a description names; NULL means the current one. */
+/* The context of a description; NULL means the current one. */
 static CUresult find_context(CUcontext handle, struct sc_context **out)
 {
     struct sc_context *context = handle ? (struct sc_context *)handle : sc_current();
@@ -20,7 +20,7 @@ static CUresult find_context(CUcontext handle, struct sc_context **out)
     return context->sticky;
 }
 
-/* Pointers to the parameters, which cuGraphKernelNodeGetParams hands out. */
+/* Sets pointers to the parameters, for cuGraphKernelNodeGetParams. */
 static bool point_at_parameters(struct sc_kernel_payload *kernel)
 {
     const struct sc_function_info *info = &kernel->work.func->info;
@@ -32,14 +32,15 @@ static bool point_at_parameters(struct sc_kernel_payload *kernel)
     return true;
 }
 
-/* The handle of the same function in its library. */
+/* The CUkernel of the same function in its library, or NULL. */
 static CUkernel kernel_of(const struct sc_launch_work *work)
 {
     struct sc_library *library = work->loaded->library;
     return library ? (CUkernel)&library->kernels[work->func - work->loaded->functions] : NULL;
 }
 
-/* A CUkernel is looked up in the current context. */
+/* Describes a launch in `context`, which is made current meanwhile, because a CUkernel is resolved in the
+ * current context. */
 static CUresult describe_in(struct sc_context *context, CUfunction function, const struct sc_shape *shape,
                             void **pointers, void **extra, struct sc_launch_work *work)
 {

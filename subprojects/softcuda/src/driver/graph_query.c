@@ -1,10 +1,10 @@
-/* What a graph looks like: its nodes and edges, as lists. */
+/* Queries of a graph's structure: lists of nodes and edges. */
 #include "graph.h"
 
-/* A list that the caller may have given room for. All of them are filled the same way: as many as there is
- * room for, the rest of the room with NULL, and the count. */
+/* An output list of the API, with room from the caller. It receives as many entries as fit, NULL in the rest,
+ * and the count. */
 struct list {
-    CUgraphNode *first, *second; /* NULL: only the count is wanted; `second` only for edges */
+    CUgraphNode *first, *second; /* NULL: only the count is requested; `second` only for edges */
     CUgraphEdgeData *data;       /* NULL: edges must be plain */
     size_t room, count;
     bool lossy;

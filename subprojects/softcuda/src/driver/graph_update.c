@@ -62,7 +62,7 @@ static bool pair(struct sc_node *old, struct sc_node *node)
     return true;
 }
 
-/* Pairs nodes without dependents in their order, and then dependencies in the order of their edges. */
+/* Pairs the nodes without dependents in their order, and then dependencies in the order of their edges. */
 static bool pair_all(struct sc_graph *graph, struct sc_graph *from, CUgraphExecUpdateResultInfo *info)
 {
     const CUgraphExecUpdateResult changed = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
@@ -79,7 +79,7 @@ static bool pair_all(struct sc_graph *graph, struct sc_graph *from, CUgraphExecU
     }
     while (old && old->out_count) old = old->next;
     if (old) return fail(info, changed, NULL, NULL);
-    /* Against the order of the executable graph, so that a node is paired before its dependencies are. */
+    /* In reverse topological order, so that a node is paired before its dependencies are. */
     for (size_t i = graph->count; i > 0; i--) {
         old = graph->order[i - 1];
         node = old->partner;
@@ -105,7 +105,7 @@ static bool may_update(struct sc_graph *graph, struct sc_graph *from, CUgraphExe
     return true;
 }
 
-/* The new payloads of a graph and its children, before any of them is put in place. */
+/* The new payloads of a graph and its children, before they are applied. */
 struct changes {
     struct {
         struct sc_node *node;

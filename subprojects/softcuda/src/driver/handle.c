@@ -53,7 +53,7 @@ void sc_handle_remove(const void *handle)
     size_t hole = probe(handle);
     if (!table[hole].handle) return;
     count--;
-    /* Moves later entries of the run back, so that no probe meets a false end. */
+    /* Moves later entries of the cluster back, so that no probe stops at the hole too early. */
     for (size_t at = (hole + 1) & (capacity - 1); table[at].handle; at = (at + 1) & (capacity - 1)) {
         size_t distance = (at - home(table[at].handle)) & (capacity - 1);
         if (distance < ((at - hole) & (capacity - 1))) continue;

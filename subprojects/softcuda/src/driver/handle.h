@@ -1,5 +1,5 @@
-/* Which pointers the program may pass back as handles. A destroyed or foreign handle is told apart without
- * touching what it points to. pre: the driver's lock is held. */
+/* The set of valid handles. It recognises a destroyed or foreign handle without dereferencing it. pre: the
+ * driver's lock is held. */
 #ifndef SOFTCUDA_HANDLE_H
 #define SOFTCUDA_HANDLE_H
 

@@ -12,35 +12,35 @@
 #include "liveness.h"
 #include "queue.h"
 
-#define PAST 16 /* records of an event that are told apart */
+#define PAST 16 /* number of an event's last records that are kept */
 #define HEAD_START 4096
 #define LOOK_MS 100
 
-/* A record. All atomic. */
+/* A record. All members are atomic. */
 struct record {
-    uint64_t owner;           /* liveness.h: whose it is */
-    uint64_t executed, timed; /* the generations for which it is so */
+    uint64_t owner;           /* process that made it (liveness.h) */
+    uint64_t executed, timed; /* the last generation that was executed, and that got its time */
     uint64_t end_ns;          /* of `timed` */
 };
 
 struct slot {
-    _Alignas(64) uint64_t recorded; /* atomic: how often */
-    uint32_t bell;                  /* atomic: goes up when a record changes; a futex */
-    uint32_t used;                  /* of use to the owner only */
-    struct record records[PAST];    /* generation g at g % PAST */
+    _Alignas(64) uint64_t recorded; /* atomic: number of records */
+    uint32_t bell;                  /* atomic futex: incremented when a record changes */
+    uint32_t used;                  /* used by the owner only */
+    struct record records[PAST];    /* generation g is at g % PAST */
 };
 #define SLOTS ((SC_IPC_HEAD_BYTES - HEAD_START) / sizeof(struct slot))
 
 struct sc_ipc_event {
-    unsigned refs;           /* atomic: threads that execute have some */
-    bool is_own;             /* its slot is this process's */
+    unsigned refs;           /* atomic: executing threads hold references */
+    bool is_own;             /* the slot belongs to this process */
     uint64_t generation;     /* of the last record by this process */
-    struct sc_ipc_file file; /* of another process */
+    struct sc_ipc_file file; /* of the other process */
     uint32_t number;
     struct slot *slot;
 };
 
-/* What a CUipcEventHandle holds. */
+/* The contents of a CUipcEventHandle. */
 struct handle {
     struct sc_ipc_name name;
     uint32_t number, unused;
@@ -116,7 +116,7 @@ static uint32_t bell_of(const struct slot *slot)
     return __atomic_load_n(&slot->bell, __ATOMIC_SEQ_CST);
 }
 
-/* One that later records have overwritten is done. */
+/* A record that later ones have overwritten counts as executed. */
 static bool is_executed(struct slot *slot, uint64_t generation)
 {
     return __atomic_load_n(&record_of(slot, generation)->executed, __ATOMIC_ACQUIRE) >= generation;
@@ -219,7 +219,7 @@ static enum sc_meeting meet_wait(void *opaque, unsigned patience_ms, uint64_t *s
     if (!timed && patience_ms) {
         sleep_until_rung(token->slot, bell, patience_ms);
         timed = is_timed(token->slot, token->generation, &there_ns);
-        /* Whoever died before he said it never will. */
+        /* A process that died before it published its time never will. */
         if (!timed && is_gone(token->slot, token->generation)) {
             there_ns = 0;
             timed = true;

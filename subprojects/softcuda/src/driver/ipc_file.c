@@ -21,7 +21,7 @@ static void *map_head(int file)
     return head == MAP_FAILED ? NULL : head;
 }
 
-/* Nobody can shrink a sealed file under its mappings. */
+/* Creates a sealed file, so that no process can shrink it under its mappings. */
 static bool make(struct sc_ipc_file *out)
 {
     struct head head = {.magic = MAGIC};
@@ -81,7 +81,7 @@ static bool grow(struct sc_ipc_file *own, uint64_t bytes)
     return true;
 }
 
-/* Pages at the edge that a neighbour shared before are written to themselves. */
+/* Edge pages that a neighbour has already shared are written to themselves. */
 static bool write_all(int file, uint64_t from, uint64_t bytes, uint64_t offset)
 {
     for (uint64_t done = 0; done < bytes;) {
@@ -104,7 +104,7 @@ void sc_ipc_file_unshare(struct sc_ipc_file *own, uint64_t base, uint64_t begin,
 {
     uint64_t bytes = end - begin, offset = begin - base + SC_IPC_HEAD_BYTES;
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    /* Emptied first: where the pages stay the file's, they are empty all the same. */
+    /* Emptied first: if mmap fails, the pages stay mapped to the file and are empty all the same. */
     fallocate(own->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
     (void)!mmap((void *)begin, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 }

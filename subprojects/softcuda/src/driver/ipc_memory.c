@@ -1,4 +1,4 @@
-/* Device memory between processes: cuIpcGetMemHandle and who opens its handles. */
+/* Device memory between processes: cuIpcGetMemHandle, and opening its handles. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,17 +10,17 @@
 
 #define PAGE UINT64_C(4096)
 
-/* What a CUipcMemHandle holds. */
+/* The contents of a CUipcMemHandle. */
 struct handle {
     struct sc_ipc_name name;
     uint64_t offset, bytes; /* in the file */
     uint64_t id;            /* of the allocation */
-    int32_t physical;       /* the number of its device */
+    int32_t physical;       /* physical number of its device */
     uint32_t unused;
 };
 _Static_assert(sizeof(struct handle) <= sizeof(CUipcMemHandle), "it has to fit");
 
-/* Memory of another process that is open here. */
+/* Memory of another process that is open in this process. */
 struct opened {
     struct opened *next;
     struct handle handle;
@@ -31,7 +31,7 @@ struct opened {
 
 static struct opened *all_opened;
 
-/* The base of an allocation that a handle may stand for. */
+/* The allocation with this base address, if a handle may refer to it. */
 static struct sc_allocation *exported_at(uint64_t address)
 {
     struct sc_allocation *allocation = sc_space_find(address);
@@ -45,7 +45,7 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr address)
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_SAFE);
     if (result) return result;
-    /* A kernel that runs at this moment must not lose the pages under it. */
+    /* The pages are replaced, so no kernel may be running. */
     sc_queue_let_finish();
     struct sc_allocation *allocation = exported_at(address);
     if (!allocation) return sc_leave(CUDA_ERROR_INVALID_VALUE);
@@ -69,7 +69,7 @@ static struct opened *find_opened(const struct handle *handle)
     return opened;
 }
 
-/* The device as this process counts; one that it does not see counts as the current one. */
+/* This process's number of the device; a device that it does not see counts as the current one. */
 static int ordinal_of(int physical)
 {
     for (int i = 0; i < sc_device_count(); i++)
@@ -153,7 +153,7 @@ CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr address)
         return sc_leave(CUDA_SUCCESS);
     }
     *at = opened->next;
-    /* As cuMemFree does: what was submitted may use it. */
+    /* Like cuMemFree: submitted work may use the memory. */
     result = sc_queue_wait_context(sc_current());
     sc_space_release(opened->allocation);
     munmap((void *)opened->mapped, opened->mapped_bytes);

@@ -98,7 +98,7 @@ static double share(uint64_t part, uint64_t whole)
 
 static void write_kinds(FILE *file, const struct sc_kernel_profile *kernel)
 {
-    static struct line lines[SC_PROFILE_KINDS]; /* under the lock */
+    static struct line lines[SC_PROFILE_KINDS]; /* guarded by the lock */
     unsigned count = 0;
     uint64_t ticks = 0;
     for (unsigned i = 0; i < SC_PROFILE_KINDS; i++) {
@@ -106,7 +106,7 @@ static void write_kinds(FILE *file, const struct sc_kernel_profile *kernel)
         ticks += lines[count].kind.ticks;
         count += lines[count].kind.executions != 0;
     }
-    if (!count) return; /* written in C */
+    if (!count) return; /* a kernel written in C */
     qsort(lines, count, sizeof *lines, by_ticks);
     fprintf(file, "\n%s\n%7s %14s %16s %8s  instruction\n", kernel->name, "time", "executions", "lanes",
             "ticks");

@@ -23,7 +23,7 @@ static CUresult check_shape(const struct sc_shape *shape, const struct sc_func *
                                                                       : CUDA_SUCCESS;
 }
 
-/* Packs the parameters as the kernel reads them: from an array of pointers, or from one buffer. */
+/* Packs the parameters in the kernel's layout, from an array of pointers or from one buffer. */
 static CUresult pack(const struct sc_func *func, void **pointers, void **extra, void **out)
 {
     const struct sc_function_info *info = &func->info;
@@ -60,7 +60,7 @@ static CUresult pack(const struct sc_func *func, void **pointers, void **extra, 
     return result;
 }
 
-/* The heap of kernels that call malloc begins with the first of them. */
+/* Allocates the heap at the first launch of a kernel that calls malloc. */
 static CUresult need_heap(struct sc_context *context, const struct sc_func *func)
 {
     if (!func->info.uses_heap || context->heap) return CUDA_SUCCESS;
@@ -70,7 +70,7 @@ static CUresult need_heap(struct sc_context *context, const struct sc_func *func
     return CUDA_SUCCESS;
 }
 
-/* The grid's barrier is part of what a context takes (SOFTCUDA_CONTEXT_BYTES), and not charged by itself. */
+/* The grid barrier is part of the context's memory (SOFTCUDA_CONTEXT_BYTES) and not charged separately. */
 static bool need_grid_state(struct sc_context *context)
 {
     if (context->grid_state) return true;
@@ -83,7 +83,7 @@ static bool need_grid_state(struct sc_context *context)
     return true;
 }
 
-/* All blocks have to be there at once. */
+/* All blocks of a cooperative launch must be resident at once. */
 CUresult sc_launch_cooperate(struct sc_context *context, bool cooperative, struct sc_launch_work *launch)
 {
     launch->grid_state = 0;
@@ -188,7 +188,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
     return sc_leave(launch(function, &shape, stream, parameters, extra));
 }
 
-/* Attributes that ask for what one device that runs kernels one after the other gives anyway. */
+/* Whether an attribute has no effect on a single device that runs kernels one after the other. */
 static bool harmless(const CUlaunchAttribute *attribute)
 {
     switch (attribute->id) {
@@ -200,7 +200,7 @@ static bool harmless(const CUlaunchAttribute *attribute)
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: /* which the caller sees to */
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: /* handled by the caller */
         return true;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         return attribute->value.clusterDim.x <= 1 && attribute->value.clusterDim.y <= 1 &&

@@ -64,7 +64,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *out, const void *code, CUjit_optio
                                    void **jit_values, unsigned int jit_count, CUlibraryOption *options,
                                    void **values, unsigned int count)
 {
-    (void)options, (void)values, (void)count; /* they say how long `code` lives; it is copied */
+    (void)options, (void)values, (void)count; /* they describe the lifetime of `code`, which is copied */
     if (!out || !code) return CUDA_ERROR_INVALID_VALUE;
     struct sc_jit_log log;
     sc_jit_log_find(&log, jit_count, jit_options, jit_values);
@@ -96,7 +96,7 @@ static CUresult enter_library(CUlibrary handle, enum sc_need need, struct sc_lib
     return CUDA_SUCCESS;
 }
 
-/* The library's module in some context, or NULL. */
+/* The library's module in a context, or NULL. */
 static struct sc_loaded *find_in(const struct sc_library *library, const struct sc_context *context)
 {
     for (struct sc_loaded *loaded = context->modules; loaded; loaded = loaded->next)
@@ -117,7 +117,7 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary handle)
             continue;
         }
         sc_queue_wait_context(context);
-        /* The wait let go of the lock: look again at everything. */
+        /* The wait released the lock: check everything again. */
         if (!sc_handle_is(handle, SC_HANDLE_LIBRARY)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
         if (sc_handle_is(context, SC_HANDLE_CONTEXT)) sc_loaded_unload(find_in(library, context));
         context = sc_contexts();
@@ -197,7 +197,8 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibra
     return sc_leave(result);
 }
 
-/* The module that a library's managed variables can be asked of: that of the current context, or any. */
+/* The module for a query about the library's managed variables: the one in the current context or, without a
+ * context, any. */
 static CUresult loaded_anywhere(struct sc_library *library, struct sc_loaded **out)
 {
     if (sc_current()) return sc_library_in(library, sc_current(), out);
@@ -330,7 +331,6 @@ CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CU
     struct sc_kern *kernel;
     CUresult result = enter_kernel(handle, SC_NEED_INIT, &kernel);
     if (result) return result;
-    return sc_leave(sc_device_at(device)
-                        ? CUDA_SUCCESS
-                        : CUDA_ERROR_INVALID_DEVICE); /* a preference; there is one kind of memory here */
+    return sc_leave(sc_device_at(device) ? CUDA_SUCCESS
+                                         : CUDA_ERROR_INVALID_DEVICE); /* a preference, without effect */
 }

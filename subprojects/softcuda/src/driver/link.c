@@ -1,5 +1,5 @@
-/* cuLink...: texts are collected, tried together, and put into one image. Linking itself happens when that is
- * loaded. */
+/* cuLink...: collects texts, checks that they load together, and stores them in one image. They are linked
+ * when the image is loaded. */
 #include "link.h"
 
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #define MAGIC "SCLINK1"
 #define TEXTS_MAX 65536u
 
-/* The image: this header, `count` sizes of 64 bits without their NULs, then the texts, each with its NUL */
+/* The image: this header, `count` 64-bit sizes without the NULs, then the texts, each with its NUL */
 struct header {
     char magic[8];
-    uint64_t bytes, count; /* of everything; texts */
+    uint64_t bytes, count; /* of the whole image; number of texts */
 };
 
 struct sc_link {
@@ -37,7 +37,7 @@ static bool add_text(struct sc_fatbin_images *images, char *text, size_t bytes, 
 bool sc_linked_is(const void *image, size_t bytes)
 {
     if (!image || (bytes && bytes < sizeof(struct header))) return false;
-    return strncmp(image, MAGIC, sizeof MAGIC) == 0; /* stops where shorter text ends */
+    return strncmp(image, MAGIC, sizeof MAGIC) == 0; /* stops at the end of a shorter text */
 }
 
 CUresult sc_linked_read(const void *image, size_t bytes, struct sc_fatbin_images *out)
@@ -94,7 +94,7 @@ static CUresult add_input(struct sc_link *link, CUjitInputType type, const void 
     if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY)
         return sc_refuse("cuLinkAddData", "an input that is neither PTX nor a fat binary");
     if (link->inputs.count >= TEXTS_MAX) return CUDA_ERROR_INVALID_VALUE;
-    if (type == CU_JIT_INPUT_PTX) { /* its NUL may be counted or not */
+    if (type == CU_JIT_INPUT_PTX) { /* `bytes` may include the NUL or not */
         const char *end = memchr(data, 0, bytes);
         if (end) bytes = (size_t)(end - (const char *)data);
     }
@@ -110,7 +110,7 @@ static CUresult add_input(struct sc_link *link, CUjitInputType type, const void 
     return result;
 }
 
-/* pre: like sc_enter. On success the lock is held. */
+/* On success the lock is held. pre: like sc_enter. */
 static CUresult enter(CUlinkState state, struct sc_link **out)
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);

@@ -10,7 +10,7 @@
 
 static int descriptor = STDERR_FILENO;
 
-/* Read here and not through sc_options, whose own complaints come this way. */
+/* Reads the environment itself, because sc_options logs its errors here. */
 static void open_log(void)
 {
     const char *pattern = getenv("SOFTCUDA_LOG");

@@ -1,9 +1,9 @@
-/* One line of text for a person: faults, refused functions, bad options. */
+/* One-line log messages: faults, refused functions, bad options. */
 #ifndef SOFTCUDA_LOG_H
 #define SOFTCUDA_LOG_H
 
 /* Writes "softcuda: ..." and a newline with a single write, to the file of SOFTCUDA_LOG or to standard error.
- * Never allocates, never fails visibly. Thread safety: may be called from any thread. */
+ * Never allocates; ignores errors. Thread safety: may be called from any thread. */
 void sc_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Replaces %p by the process id. `out` always gets a terminating NUL. */

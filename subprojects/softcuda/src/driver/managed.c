@@ -96,14 +96,14 @@ static void leave_device(struct sc_managed *managed, struct sc_managed_block *bl
 
 static void evict(struct sc_managed *managed, struct sc_managed_block *block, struct sc_effect *effect)
 {
-    /* A read-mostly copy has its content on the host already. */
+    /* A read-mostly copy: the host has its content already. */
     if (!(block->residency & SC_ON_HOST)) effect->out[SC_CAUSE_EVICTION] += block->bytes;
     effect->evicted_bytes += block->bytes;
     leave_device(managed, block, effect);
     block->residency = SC_ON_HOST;
 }
 
-/* Evicts in migration order until `bytes` more fit. */
+/* Evicts blocks in the order of the eviction list until `bytes` more fit. false: they do not fit. */
 static bool make_room(struct sc_managed *managed, uint64_t bytes, struct sc_effect *effect)
 {
     while (managed->allocated_bytes + managed->resident_bytes + bytes > managed->capacity_bytes) {
@@ -113,7 +113,7 @@ static bool make_room(struct sc_managed *managed, uint64_t bytes, struct sc_effe
     return true;
 }
 
-/* Takes a frame; false when even eviction cannot give one. */
+/* Takes a device frame; false if even eviction frees none. */
 static bool enter_device(struct sc_managed *managed, struct sc_managed_block *block, struct sc_effect *effect)
 {
     if (!make_room(managed, block->bytes, effect)) return false;
@@ -154,7 +154,7 @@ struct block_action {
     enum sc_place place;
 };
 
-/* Calls act for each block that the range meets; for whole blocks only where `whole` is set. */
+/* Calls act for each block that overlaps the range or, if `whole` is set, lies entirely in it. */
 static void each_block(struct sc_managed *managed, uint64_t address, uint64_t bytes, bool whole,
                        void (*act)(struct sc_managed *, struct sc_managed_block *,
                                    const struct block_action *),
@@ -179,7 +179,7 @@ static void each_block(struct sc_managed *managed, uint64_t address, uint64_t by
     }
 }
 
-/* Taking read-mostly back leaves one copy: the one at the preferred place, else the device's. */
+/* When read-mostly is unset, one copy remains: the one at the preferred location, else the device's. */
 static void collapse(struct sc_managed *managed, struct sc_managed_block *block, struct sc_effect *effect)
 {
     if (block->residency != (SC_ON_HOST | SC_ON_DEVICE)) return;
@@ -225,7 +225,7 @@ static void prefetch_block(struct sc_managed *managed, struct sc_managed_block *
 {
     block->last_prefetch = (uint8_t)action->place;
     if (action->place == SC_DEVICE) {
-        if (block->residency & SC_ON_DEVICE) { /* its place in the eviction order is renewed */
+        if (block->residency & SC_ON_DEVICE) { /* moves to the end of the eviction order */
             unlink_block(block);
             append(managed, block);
             return;
@@ -237,7 +237,7 @@ static void prefetch_block(struct sc_managed *managed, struct sc_managed_block *
         return;
     }
     if (block->residency == SC_ON_DEVICE) action->effect->out[SC_CAUSE_PREFETCH] += block->bytes;
-    /* A read-mostly copy on the device outlives a prefetch to the host. */
+    /* A read-mostly copy on the device survives a prefetch to the host. */
     if (!block->read_mostly) leave_device(managed, block, action->effect);
     block->residency |= SC_ON_HOST;
 }
@@ -289,7 +289,7 @@ void sc_managed_touch(struct sc_managed *managed, uint64_t address, uint64_t byt
         if (written) block->residency = SC_ON_DEVICE;
         return;
     }
-    /* Read-mostly overrides accessed-by: a miss duplicates. */
+    /* Read-mostly overrides accessed-by: a miss duplicates the block. */
     bool remote = block->residency ? (block->accessed_by_device || block->preferred == SC_HOST) &&
                                          block->preferred != SC_DEVICE && !block->read_mostly
                                    : block->accessed_by_device && block->preferred == SC_HOST;

@@ -1,8 +1,8 @@
-/* Where managed memory lies, and what moving it costs.
+/* Residency of managed memory, and the cost of moving it.
  *
  * The model works in blocks of 2 MiB, as the vendor's driver does. It knows no CUDA type and no clock: the
- * timing pass calls it in submission order and turns the effects into time. Bytes of a block are those of its
- * allocation, rounded up to 64 KiB, so that many small allocations do not occupy 2 MiB each.
+ * timing pass calls it in submission order and turns the effects into time. A block's bytes are those of its
+ * allocation in it, rounded up to 64 KiB, so that a small allocation does not occupy 2 MiB.
  *
  * Invariants: resident_bytes is the sum over the blocks with SC_ON_DEVICE;
  * allocated_bytes + resident_bytes <= capacity_bytes unless allocated_bytes alone exceeds it;
@@ -25,8 +25,8 @@ enum sc_place { SC_NOWHERE, SC_HOST, SC_DEVICE };
 
 enum sc_advice {
     SC_ADVISE_READ_MOSTLY,
-    SC_ADVISE_PREFERRED,   /* place: SC_NOWHERE takes it back */
-    SC_ADVISE_ACCESSED_BY, /* place: who accesses */
+    SC_ADVISE_PREFERRED,   /* place: SC_NOWHERE unsets it */
+    SC_ADVISE_ACCESSED_BY, /* place: the side that accesses */
     SC_ADVISE_NOT_ACCESSED_BY,
     SC_ADVISE_NOT_READ_MOSTLY,
 };
@@ -44,10 +44,10 @@ enum sc_cause {
 /* What an operation did. The caller zeroes it; functions add to it. */
 struct sc_effect {
     uint64_t in[SC_CAUSES], out[SC_CAUSES]; /* bytes to and from the device */
-    uint64_t faults;                        /* 2 MiB blocks */
+    uint64_t faults;                        /* number of 2 MiB blocks */
     uint64_t gained_bytes;                  /* device frames taken */
-    uint64_t lost_bytes;                    /* device frames given back, evictions included */
-    uint64_t evicted_bytes;                 /* frames that were given back for this operation's own needs */
+    uint64_t lost_bytes;                    /* device frames freed, evictions included */
+    uint64_t evicted_bytes;                 /* of lost_bytes: frames freed to make room for this operation */
 };
 
 struct sc_managed_block {
@@ -56,7 +56,8 @@ struct sc_managed_block {
     uint8_t residency;                /* enum sc_residency, or-ed */
     uint8_t preferred, last_prefetch; /* enum sc_place */
     bool accessed_by_device, accessed_by_host, read_mostly;
-    uint64_t home_ns; /* its frame counts until then, as another device called it home (views.h); or 0 */
+    uint64_t home_ns; /* set when another device recalled the block: its frame counts as used until then
+                         (views.h); or 0 */
 };
 
 struct sc_managed_range {
@@ -75,40 +76,42 @@ struct sc_managed {
 void sc_managed_init(struct sc_managed *managed, uint64_t capacity_bytes);
 void sc_managed_destroy(struct sc_managed *managed);
 
-/* A new range. pre: begin is block-aligned and overlaps no range. false: no memory. */
+/* Adds a range. pre: begin is block-aligned and overlaps no range. false: no memory. */
 bool sc_managed_allocate(struct sc_managed *managed, uint64_t begin, uint64_t bytes);
 void sc_managed_free(struct sc_managed *managed, uint64_t begin, struct sc_effect *effect);
 
-/* cuMemAlloc'ed bytes change; growing evicts managed blocks where the device is full. */
+/* Changes the bytes allocated by cuMemAlloc; an increase evicts managed blocks if the device is full. */
 void sc_managed_charge(struct sc_managed *managed, int64_t bytes, struct sc_effect *effect);
 
-/* Parts of [address, address + bytes) that are not managed are ignored by all of these. */
+/* All of the functions below ignore parts of [address, address + bytes) that are not managed. */
 void sc_managed_advise(struct sc_managed *managed, uint64_t address, uint64_t bytes, enum sc_advice advice,
                        enum sc_place place, struct sc_effect *effect);
 void sc_managed_prefetch(struct sc_managed *managed, uint64_t address, uint64_t bytes, enum sc_place to,
                          struct sc_effect *effect);
 
-/* Another device needs the block that holds `address`: it leaves this one, a read-mostly copy too. */
+/* Another device needs the block that holds `address`: removes it from this device, even a read-mostly
+ * copy. */
 void sc_managed_take_home(struct sc_managed *managed, uint64_t address, struct sc_effect *effect);
 
-/* Blocks that lie wholly in the range lose their contents: they are on neither side and nothing is copied. */
+/* Blocks that lie entirely in the range lose their contents: they are on neither side and nothing is
+ * copied. */
 void sc_managed_discard(struct sc_managed *managed, uint64_t address, uint64_t bytes,
                         struct sc_effect *effect);
 
-/* A kernel reads and writes so many bytes of the block that holds `address`: migrates it, or counts the bytes
- * as remote. */
+/* A kernel reads and writes this many bytes of the block that holds `address`: migrates the block, or counts
+ * the bytes as remote. */
 void sc_managed_touch(struct sc_managed *managed, uint64_t address, uint64_t bytes_read,
                       uint64_t bytes_written, struct sc_effect *effect);
 
-/* A copy or a memset is about to write the range: blocks that are not populated get their place, a frame of
- * the device or, where the advice says so, host memory; read-mostly copies collapse onto the device. */
+/* Call before a copy or a memset writes the range: unpopulated blocks get a frame of the device or, if the
+ * advice says so, host memory; read-mostly copies collapse onto the device. */
 void sc_managed_populate(struct sc_managed *managed, uint64_t address, uint64_t bytes,
                          struct sc_effect *effect);
 
 /* The block that holds `address`, or NULL. */
 struct sc_managed_block *sc_managed_find(struct sc_managed *managed, uint64_t address);
 
-/* Bytes of [address, address + bytes) on the device. Nothing moves. */
+/* Bytes of [address, address + bytes) that are on the device. Nothing moves. */
 uint64_t sc_managed_resident(struct sc_managed *managed, uint64_t address, uint64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Advice, prefetch, discard and the attributes of managed memory. */
+/* The API for advice, prefetch, discard and the attributes of managed memory. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -6,8 +6,7 @@
 #include "driver.h"
 #include "queue.h"
 
-/* The place that a location names, and of a device its number; false for what is not a place of this machine.
- */
+/* Sets *out to the place of a location and, for a device, its number. false: not a place of this machine. */
 static bool place_of(CUmemLocation location, struct sc_span *out)
 {
     out->ordinal = 0;
@@ -28,7 +27,7 @@ static bool place_of(CUmemLocation location, struct sc_span *out)
     }
 }
 
-/* The older functions name the host as device -1. */
+/* The older functions use device -1 for the host. */
 static CUmemLocation location_of(CUdevice device)
 {
     if (device == CU_DEVICE_CPU) return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
@@ -41,7 +40,7 @@ static bool is_managed(uint64_t address, uint64_t bytes)
     return allocation && allocation->kind == SC_MEMORY_MANAGED;
 }
 
-/* Advice works on whole pages. */
+/* Advice applies to whole pages. */
 static struct sc_span page_span(uint64_t address, uint64_t bytes)
 {
     uint64_t begin = address & ~UINT64_C(4095), end = (address + bytes + 4095) & ~UINT64_C(4095);
@@ -89,8 +88,8 @@ CUresult CUDAAPI cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise adv
     return cuMemAdvise_v2(address, bytes, advice, location_of(device));
 }
 
-/* How long the caller of a prefetch is held up on its own clock, beyond what the simulated one says: a
- * vendor's driver moves to the host inside the call where the stream has nothing to do. */
+/* Real time, in ns, for which a prefetch blocks its caller, in addition to the simulated time. A vendor's
+ * driver moves memory to the host inside the call if the stream is idle. */
 static uint64_t blocked_ns(const struct sc_stream *stream, enum sc_op_kind kind, const struct sc_span *spans,
                            size_t count)
 {
@@ -158,7 +157,7 @@ static bool is_legacy(CUstream handle)
     return !handle || handle == CU_STREAM_LEGACY;
 }
 
-/* Ranges i with indices[k] <= i < indices[k + 1] go to locations[k]. */
+/* Ranges i with indices[k] <= i < indices[k + 1] have the location locations[k]. */
 static CUresult batch(enum sc_op_kind kind, CUdeviceptr *addresses, size_t *sizes, size_t count,
                       CUmemLocation *locations, size_t *indices, size_t location_count,
                       unsigned long long flags, CUstream handle)
@@ -208,13 +207,14 @@ CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addresses, size_
                  stream);
 }
 
-/* Where a device's view has a block go; one device at most, or the host, is meant in all views. */
+/* The preferred or last prefetched place of a block in one device's view. All views agree on it, because at
+ * most one device or the host is named. */
 static enum sc_place place_in(const struct sc_managed_block *block, bool preferred)
 {
     return preferred ? block->preferred : block->last_prefetch;
 }
 
-/* As the functions of the API number places. */
+/* Returns a place as the API numbers it. */
 static int place_at(uint64_t address, bool preferred)
 {
     int found = CU_DEVICE_INVALID;
@@ -227,7 +227,7 @@ static int place_at(uint64_t address, bool preferred)
     return found;
 }
 
-/* The place that all blocks of the range agree on. */
+/* The place that all blocks of the range have in common. */
 static int common_place(uint64_t address, uint64_t bytes, bool preferred)
 {
     int common = place_at(address, preferred);
@@ -323,7 +323,7 @@ CUresult CUDAAPI cuMemRangeGetAttributes(void **data, size_t *data_bytes, CUmem_
     if (!data || !data_bytes || !attributes || !count) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
-    /* The model is as of what is timed, so everything up to this call has to be. */
+    /* Residency is known up to the entries that have times, so time everything up to this call. */
     sc_queue_settle(NULL);
     if (!is_managed(address, bytes)) result = CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count && !result; i++)

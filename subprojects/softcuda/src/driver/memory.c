@@ -1,4 +1,4 @@
-/* Allocation and release of device, managed and pinned memory. */
+/* Allocation and free of device, managed and pinned memory. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,8 +32,8 @@ static void give_back(struct sc_device *device, uint64_t bytes)
     sc_neighbours_say(device->physical, device->charged_bytes);
 }
 
-/* Said first and looked at then: of two processes that take the last bytes at one time never both get them.
- */
+/* Publishes the new amount before it checks the others': if two processes take the last bytes at the same
+ * time, they never both succeed. */
 static bool take_once(struct sc_device *device, uint64_t bytes)
 {
     uint64_t total = sc_options()->memory_bytes;
@@ -57,7 +57,7 @@ struct sc_device *sc_device_of(const struct sc_allocation *allocation)
     return sc_device_at(allocation->ordinal);
 }
 
-/* Tells the timing about device memory that comes or goes now. false: no memory for the entry. */
+/* Logs for the timing that device memory is allocated or freed. false: no memory for the entry. */
 static bool log_charge(struct sc_device *device, int64_t bytes)
 {
     struct sc_op *op = sc_op_new(SC_OP_CHARGE, NULL);
@@ -164,7 +164,7 @@ void sc_memory_release(struct sc_allocation *allocation)
 
 void sc_memory_log_free(const struct sc_allocation *allocation)
 {
-    /* Without memory for the entry only the statistics suffer. */
+    /* If there is no memory for the entry, only the statistics are wrong. */
     if (allocation->charged_bytes) log_charge(sc_device_of(allocation), -(int64_t)allocation->charged_bytes);
     if (allocation->kind == SC_MEMORY_MANAGED)
         log_managed(SC_OP_MANAGED_FREE, allocation->begin, allocation->bytes);
@@ -244,7 +244,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int 
     return sc_leave(allocation ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* Frees what begins at `address` and is of one of the kinds in `mask`, after all work of its context. */
+/* Frees the allocation that begins at `address` and is of a kind in `mask`, after all work of its context. */
 static CUresult free_at(uint64_t address, unsigned mask, CUresult wrong)
 {
     struct sc_allocation *allocation = sc_space_find(address);
@@ -258,7 +258,7 @@ static CUresult free_at(uint64_t address, unsigned mask, CUresult wrong)
     struct sc_context *current = sc_current();
     if (current && current != owner) sc_queue_wait_context(current);
     allocation = sc_space_find(address);
-    if (!allocation || allocation->id != id) return wrong; /* freed by another thread meanwhile */
+    if (!allocation || allocation->id != id) return wrong; /* another thread has freed it */
     end(allocation);
     return result;
 }
@@ -318,7 +318,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int 
     if (result) return result;
     struct sc_allocation *allocation = sc_space_find((uint64_t)pointer);
     if (allocation && allocation->kind != SC_MEMORY_PINNED && allocation->kind != SC_MEMORY_REGISTERED)
-        return sc_leave(CUDA_ERROR_INVALID_VALUE); /* no host memory */
+        return sc_leave(CUDA_ERROR_INVALID_VALUE); /* it is not host memory */
     allocation = sc_space_register((uint64_t)pointer, bytes);
     if (!allocation) return sc_leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     sc_races_fresh(allocation->begin, allocation->bytes);
@@ -370,8 +370,8 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     if (!free_bytes || !total) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
-    /* Managed memory gives way, and how much of it is there depends on what was executed so far: unless asked
-     * for, it is not counted. */
+    /* Managed memory can be evicted, and how much of it is resident depends on what was executed so far: it
+     * is counted only if the option asks for it. */
     const struct sc_device *device = sc_current()->device;
     uint64_t there = 0;
     sc_neighbours_bury();

@@ -16,15 +16,15 @@ static void complain(const struct sc_jit_log *log, const char *text)
     if (log && log->error && log->error_bytes) snprintf(log->error, log->error_bytes, "%s", text);
 }
 
-/* nvcc adds the toolkit's device runtime, by which kernels launch kernels, to every -rdc image. It calls
- * functions of a real driver; without it, only kernels that do launch kernels do not load. */
+/* nvcc adds the toolkit's device runtime, with which kernels launch kernels, to every -rdc image. It calls
+ * functions of a real driver. Without it, only kernels that launch kernels fail to load. */
 static bool is_device_runtime(const struct sc_fatbin_image *image)
 {
     static const char mark[] = ".u32 __CNPRT_VERSION_NUMBER__";
     return memmem(image->text, image->bytes, mark, sizeof mark - 1) != NULL;
 }
 
-/* All texts of an image together: what one declares another may define. */
+/* Loads all texts of an image together: one may define what another declares. */
 static CUresult load_texts(const struct sc_fatbin_images *images, const struct sc_module_memory *memory,
                            const struct sc_jit_log *log, struct sc_module **out)
 {
@@ -55,7 +55,7 @@ CUresult sc_image_check(const struct sc_fatbin_images *images, const struct sc_j
     return result;
 }
 
-/* Plain text says in itself what it was made for. */
+/* Plain text states its target architecture itself. */
 static int ptx_version(const struct sc_fatbin_image *image)
 {
     if (image->arch) return (int)image->arch;
@@ -278,7 +278,7 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *out, const char *path)
     return result;
 }
 
-/* pre: like sc_enter. On success the lock is held. */
+/* On success the lock is held. pre: like sc_enter. */
 static CUresult enter_module(CUmodule handle, struct sc_loaded **out)
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);
@@ -345,7 +345,7 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmod
     return sc_leave(CUDA_SUCCESS);
 }
 
-/* Modules are loaded at once. */
+/* Modules are always loaded eagerly. */
 CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
     if (!mode) return CUDA_ERROR_INVALID_VALUE;

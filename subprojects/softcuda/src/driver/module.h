@@ -19,58 +19,58 @@ struct sc_func {
     int ptx_version; /* 75 for compute_75 */
 };
 
-/* A CUmodule: one image in one context. It lives until its handle is gone and no operation needs it. */
+/* A CUmodule: one image in one context. It lives until its handle is gone and no operation refers to it. */
 struct sc_loaded {
     struct sc_loaded *next; /* of the context */
     unsigned refs;
     struct sc_context *context; /* NULL: a library's catalogue, which never runs */
-    struct sc_library *library; /* that it belongs to, or NULL */
+    struct sc_library *library; /* the library that it belongs to, or NULL */
     struct sc_module *module;   /* all translation units linked; NULL: no PTX */
     struct sc_func *functions;
     size_t function_count;
 };
 
-/* A CUkernel: a function of a library, whatever the context. */
+/* A CUkernel: a function of a library, in any context. */
 struct sc_kern {
     struct sc_library *library;
-    const struct sc_func *catalogued; /* what is known of it without a context */
+    const struct sc_func *catalogued; /* its description, which needs no context */
     int max_dynamic_shared;
     int carveout;
 };
 
-/* A CUlibrary. It is loaded into a context when a kernel of it is first needed there. */
+/* A CUlibrary. It is loaded into a context when one of its kernels is first needed there. */
 struct sc_library {
     struct sc_library *next;
     unsigned long long id;       /* never reused */
-    struct sc_loaded *catalogue; /* parsed once, to know the kernels */
+    struct sc_loaded *catalogue; /* parsed once, to enumerate the kernels */
     struct sc_image *image;
     struct sc_kern *kernels; /* as many as catalogue->function_count */
 };
 
-/* The text that a program wanted from the compiler, from its JIT options. */
+/* The error log buffer from the program's JIT options. */
 struct sc_jit_log {
     char *error;
     size_t error_bytes;
 };
 
-/* Reads an image of unknown size, or of `bytes` bytes where that is not 0, into a module of `context`. */
+/* Loads an image into a module of `context`. `bytes` 0: the size is not known. */
 CUresult sc_loaded_create(const void *image, size_t bytes, struct sc_context *context,
                           const struct sc_jit_log *log, struct sc_loaded **out);
 void sc_loaded_unref(struct sc_loaded *loaded); /* accepts NULL */
-/* Ends the handles of the module and its functions. */
+/* Invalidates the handles of the module and its functions. */
 void sc_loaded_unload(struct sc_loaded *loaded);
 void sc_loaded_unload_all(struct sc_context *context);
 struct sc_func *sc_loaded_function(const struct sc_loaded *loaded, const char *name);
 bool sc_loaded_variable(const struct sc_loaded *loaded, const char *name, uint64_t *address, size_t *bytes);
 
-/* The library's module in a context, loaded if it is not there yet. */
+/* The library's module in a context; loads it if necessary. */
 CUresult sc_library_in(struct sc_library *library, struct sc_context *context, struct sc_loaded **out);
-/* What a launch means: a CUfunction, or a CUkernel of the current context. */
+/* Resolves a launch's handle: a CUfunction, or a CUkernel in the current context. */
 CUresult sc_function_resolve(CUfunction handle, struct sc_func **out);
-/* function.c: `handle` is not of the kind that a question wants. Ends the process under
+/* function.c: reports that `handle` is not of the kind that the call needs. Ends the process under
  * SOFTCUDA_STRICT_HANDLES, unless the handle is NULL. */
 void sc_function_misnamed(const void *handle, const char *wanted);
-/* function.c: what cuFuncGet... and cuKernelGet... have in common. */
+/* function.c: shared by cuFuncGet... and cuKernelGet.... */
 CUresult sc_function_parameter(const struct sc_func *func, size_t index, size_t *offset, size_t *bytes);
 CUresult sc_function_attribute(const struct sc_func *func, CUfunction_attribute attribute, int *value);
 CUresult sc_function_set_attribute(struct sc_func *func, CUfunction_attribute attribute, int value);

@@ -11,7 +11,8 @@
 #include "options.h"
 
 #define IMAGES 16
-/* Rounding to nearest, denormals kept, nothing trapped: whatever the program made of its own threads. */
+/* MXCSR: round to nearest, denormals enabled, no exceptions unmasked, regardless of the program's own
+ * settings. */
 #define PLAIN_ARITHMETIC 0x1f80u
 
 static struct {
@@ -54,7 +55,7 @@ static void fill_table(void)
 {
     const struct sc_options *o = sc_options();
     double host_gbps = o->link_in_gbps < o->link_out_gbps ? o->link_in_gbps : o->link_out_gbps;
-    host_gbps /= sc_devices_of_link(0); /* the first link has most */
+    host_gbps /= sc_devices_of_link(0); /* the first link is shared by the most devices */
     table = (struct sc_native_table){
         .bytes = sizeof table,
         .trust = trust,
@@ -83,10 +84,10 @@ void sc_native_info(const struct sc_native_kernel *kernel, struct sc_function_in
 }
 
 struct run {
-    struct sc_native_launch launch; /* first: a kernel's pointer to it is one to this */
+    struct sc_native_launch launch; /* must be first: `touch` and `parallel` cast its address to struct run */
     const struct sc_launch *wish;
     struct sc_cost *cost;
-    struct sc_range range; /* that was looked up last */
+    struct sc_range range; /* the last range that was looked up */
     struct sc_touches touches;
     struct sc_accesses accesses;
     size_t block_capacity;
@@ -113,7 +114,7 @@ static bool add_block(struct run *run, uint64_t block, uint64_t bytes, const str
     return true;
 }
 
-/* One contiguous piece, which may lie in several allocations that touch. */
+/* One contiguous piece, which may span several adjacent allocations. */
 static bool touch_row(struct run *run, uint64_t begin, uint64_t end, const struct sc_native_access *access)
 {
     if (run->wish->touches && access->reads) sc_touches_add(&run->touches, begin, end - begin, false);
@@ -220,7 +221,7 @@ static void merge_blocks(struct sc_cost *cost)
     cost->block_count = kept + 1;
 }
 
-/* pre: the launch is described. */
+/* pre: `describe` was called. */
 static enum sc_engine_status run_with_peers(const struct sc_native_peers *peers, struct run *run,
                                             struct sc_fault *fault, void **token)
 {

@@ -17,7 +17,7 @@
 #define MAGIC UINT64_C(0x31736e6465766373)
 #define SLOTS 127
 #define ATTEMPTS 100000
-/* Bytes of the file whose locks they are; slot s has 1 + s. */
+/* Bytes of the file that are locked; slot s has byte 1 + s. */
 #define OPENING 0
 #define ALL 0, 0
 
@@ -30,7 +30,7 @@ struct file {
 };
 
 static struct {
-    struct file *file; /* NULL: there are none */
+    struct file *file; /* NULL: no neighbours */
     unsigned slot;
     dev_t device;
     ino_t inode;
@@ -56,7 +56,8 @@ static bool is_private(int file, struct stat *status)
     return false;
 }
 
-/* pre: nobody else opens it now. Whether its content is known; what nobody has any more is made anew. */
+/* Whether the file's contents are valid. A file that no other process uses is initialised again. pre: no
+ * other process is opening it. */
 static bool make_whole(int file, const struct stat *status)
 {
     uint64_t magic = 0;
@@ -74,7 +75,7 @@ static bool make_whole(int file, const struct stat *status)
     return lock(file, 1, 0, F_UNLCK) && good;
 }
 
-/* *again: it was removed meanwhile. */
+/* Opens the file and locks its byte OPENING. *again: the file was removed meanwhile. */
 static int enter(bool *again)
 {
     struct stat status;
@@ -115,7 +116,7 @@ static bool take_slot(int file)
     return false;
 }
 
-/* The mapping keeps the slot's lock; a child does not get it. */
+/* The mapping keeps the slot's lock; a forked child does not inherit it. */
 static bool attach(int file)
 {
     struct stat status;
@@ -149,7 +150,7 @@ void sc_neighbours_open(void)
     if (file >= 0) close(file);
 }
 
-/* The file that is mapped, by its name; -1: it was removed. */
+/* Opens the mapped file again by its name; -1: it was removed. */
 static int open_again(void)
 {
     struct stat status;
@@ -185,7 +186,7 @@ void sc_neighbours_say_resident(int physical, uint64_t bytes)
     if (here.file) atomic_store(&here.file->slots[here.slot].resident[physical], bytes);
 }
 
-/* Whatever the file says: a sum does not wrap round. */
+/* Saturates, because the file's contents are not trusted. */
 static uint64_t add(uint64_t sum, uint64_t bytes)
 {
     return sum + bytes < sum ? UINT64_MAX : sum + bytes;

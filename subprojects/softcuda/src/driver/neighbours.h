@@ -1,11 +1,11 @@
-/* Other processes on the same devices (SOFTCUDA_SHARED): each says in a file what it has allocated of each,
- * so that all see it as taken.
+/* Other processes on the same devices (SOFTCUDA_SHARED): each process publishes in a file how many bytes it
+ * has allocated on each device; all others count these bytes as taken.
  *
- * A process has a slot of the file, and a lock on the byte of the same number that its mapping of the file
- * holds: it ends with the process, however that ends. What a slot without its lock says is of a dead process.
- * The file is the user's alone; the last one removes it.
+ * A process has a slot of the file, and a lock on the byte with the slot's number. The lock belongs to the
+ * process's mapping of the file, so the system releases it when the process ends, however it ends. A slot
+ * without its lock belongs to a dead process. Only the user can open the file; the last process removes it.
  *
- * Without the option there are no neighbours: what a process sees then depends on nothing that another does.
+ * Without the option there are no neighbours: other processes do not affect this one.
  *
  * pre: the driver's lock is held. */
 #ifndef SOFTCUDA_NEIGHBOURS_H
@@ -13,21 +13,23 @@
 
 #include <stdint.h>
 
-/* Opens the file, if one is named. One that cannot be used is logged, and there are no neighbours. */
+/* Opens the file, if the option names one. If it cannot be used, that is logged and there are no
+ * neighbours. */
 void sc_neighbours_open(void);
 void sc_neighbours_close(void);
 
-/* This process now has so much of the device, by its physical number. */
+/* Publishes this process's allocated bytes on the device with this physical number. */
 void sc_neighbours_say(int physical, uint64_t bytes);
 
-/* The same of managed memory on it, which gives way to what is allocated. */
+/* Publishes its managed bytes on the device. Unlike allocated bytes, they can be evicted. */
 void sc_neighbours_say_resident(int physical, uint64_t bytes);
 
-/* What the others have of it. */
+/* The sums over the other processes. */
 uint64_t sc_neighbours_bytes(int physical);
 uint64_t sc_neighbours_resident(int physical);
 
-/* Forgets the dead. To be called before something is refused for what others have, or said of it. */
+/* Clears the slots of dead processes. Call it before refusing something, or reporting it, because of other
+ * processes' memory. */
 void sc_neighbours_bury(void);
 
 #endif

@@ -31,7 +31,7 @@ static const struct profile *find_profile(const char *name)
     return NULL;
 }
 
-/* The text that stands for `field` where the environment says nothing. */
+/* The profile's default for `field`. */
 static const char *profile_value(const struct profile *profile, const char *field)
 {
 #define FROM(name)                                                                                           \

@@ -21,12 +21,12 @@ struct sc_options {
     enum sc_race_mode race_mode; /* parsed from `races` */
 };
 
-/* The options, read from the environment at the first call; a value that does not parse is logged once and
- * its default taken. Thread safety: may be called from any thread. */
+/* The options, read from the environment at the first call. A value that does not parse is logged once and
+ * replaced by its default. Thread safety: may be called from any thread. */
 const struct sc_options *sc_options(void);
 
-/* Parses into *out from `lookup(name)`, where name has no SOFTCUDA_ prefix; NULL means "not set".
- * Returns the number of bad values. Strings point to what `lookup` returned. */
+/* Parses options into *out; lookup(name) returns a value, for a name without the SOFTCUDA_ prefix, or NULL if
+ * it is not set. Returns the number of bad values. Strings point to what `lookup` returned. */
 unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const char *name));
 
 /* CUDA_VISIBLE_DEVICES, or NULL. */

@@ -1,7 +1,7 @@
-/* Which frees of pool memory are known to come before a point of the program: for each stream, the number of
- * its last free. What is known follows from calls alone and not from what was executed, so that every
- * schedule reuses memory alike. Zero-initialised is empty. When memory runs out, knowledge is lost, which is
- * safe. */
+/* The frees of pool memory that are known to come before a point of the program: for each stream, the number
+ * of its last such free. This follows from the API calls alone and not from execution, so that every schedule
+ * reuses memory alike. A zeroed structure is empty. If memory runs out, entries are dropped, which is safe:
+ * less memory is reused. */
 #ifndef SOFTCUDA_PAST_H
 #define SOFTCUDA_PAST_H
 
@@ -20,6 +20,6 @@ struct sc_past {
 void sc_past_note(struct sc_past *past, unsigned long long stream_id, uint64_t op_id);
 void sc_past_join(struct sc_past *past, const struct sc_past *other);
 bool sc_past_holds(const struct sc_past *past, unsigned long long stream_id, uint64_t op_id);
-void sc_past_clear(struct sc_past *past); /* empty, nothing to free */
+void sc_past_clear(struct sc_past *past); /* makes it empty and frees what it owns */
 
 #endif

@@ -3,8 +3,9 @@
 #include "calls.h"
 #include "native.h"
 
-/* How long a thread looks for its peers' times between two looks at the queue, and after how many such turns
- * a launch takes long: fewer where that was so before, as then the ranks submit in different orders. */
+/* How long a thread waits for its peers' times between two looks at the queue, and after how many such turns
+ * a launch takes long. Fewer turns if launches took long before: then the ranks submit in different
+ * orders. */
 #define TURN_MS 20
 #define TURNS 100
 #define FEWER_TURNS 2
@@ -26,10 +27,10 @@ void sc_peers_expect(void)
     started = true;
 }
 
-/* Until the simulated clock has passed the launch. */
+/* Waits until the launch has its times. */
 static void await_time(struct sc_op *op, const struct sc_native_peers *peers, void *token)
 {
-    static unsigned late; /* so far */
+    static unsigned late; /* number of launches that took long so far */
     unsigned turns = 0;
     while (!op->timed) {
         if (op->arrived && !op->met) {

@@ -1,9 +1,9 @@
-/* Launches that wait on the device for launches of other ranks (../native.h), and records of interprocess
- * events and waits for them (ipc_event.h), which are executed like such launches.
+/* Launches that wait on the device for launches of other ranks (../native.h). Records of interprocess events
+ * and waits for them (ipc_event.h) are executed in the same way.
  *
- * A rank's program may wait for its peers in ways that the driver does not see, and so hold them up without
- * ever waiting for the device. Hardware would go on all the same. So a thread of the driver's executes, and
- * times, all that was submitted up to the last such launch; and each of these runs in a thread of its own.
+ * The program of a rank may wait for its peers in ways that the driver does not see, and never wait for the
+ * device; hardware would make progress all the same. So a driver thread executes and times all work that was
+ * submitted up to the last such launch, and each such launch runs in a thread of its own.
  *
  * pre: the driver's lock is held, everywhere. */
 #ifndef SOFTCUDA_PEERS_H
@@ -11,10 +11,10 @@
 
 #include "queue.h"
 
-/* Such a launch was submitted. */
+/* Such a launch was submitted: starts the thread. */
 void sc_peers_expect(void);
 
-/* Runs a launch, and stays until it is timed. Releases the lock meanwhile. */
+/* Runs a launch, and returns when it has its times. Releases the lock meanwhile. */
 void sc_peers_run(struct sc_op *op);
 
 #endif

@@ -1,4 +1,4 @@
-/* The `_ptsz` forms: the same functions, but a NULL stream is the calling thread's own. */
+/* The `_ptsz` forms: the same functions, but a NULL stream is the calling thread's default stream. */
 #include "api.h"
 
 static CUstream own(CUstream stream)
@@ -6,14 +6,14 @@ static CUstream own(CUstream stream)
     return stream ? stream : CU_STREAM_PER_THREAD;
 }
 
-/* Functions whose stream comes last: name, its other parameters with types, and without. */
+/* Functions whose last parameter is the stream: name, the other parameters with types, and without. */
 #define ARGUMENTS(...) __VA_ARGS__
 #define STREAM_LAST(name, parameters, arguments)                                                             \
     CUresult CUDAAPI name##_ptsz(parameters, CUstream stream)                                                \
     {                                                                                                        \
         return name(arguments, own(stream));                                                                 \
     }
-/* Functions whose stream comes first. */
+/* Functions whose first parameter is the stream. */
 #define STREAM_FIRST(name, parameters, arguments)                                                            \
     CUresult CUDAAPI name##_ptsz(CUstream stream, parameters)                                                \
     {                                                                                                        \

@@ -1,4 +1,4 @@
-/* What is known about an address. */
+/* Queries about an address. */
 #include <string.h>
 
 #include "pool.h"
@@ -78,7 +78,7 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
     return sc_leave(attribute_of(data, attribute, allocation, address));
 }
 
-/* What an attribute is where the address is unknown to CUDA: zero of its size. */
+/* Bytes of an attribute; for an unknown address they are zeroed. */
 static size_t attribute_bytes(CUpointer_attribute attribute)
 {
     switch (attribute) {
@@ -111,8 +111,8 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int count, CUpointer_attribute 
             result = CUDA_ERROR_INVALID_VALUE;
             continue;
         }
-        /* Unlike the singular, this one answers for unknown addresses too, and for attributes that do not
-         * apply. */
+        /* Unlike cuPointerGetAttribute, this function also succeeds for unknown addresses and for attributes
+         * that do not apply. */
         memset(data[i], 0, attribute_bytes(attributes[i]));
         if (!allocation && attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
             *(int *)data[i] = CU_DEVICE_INVALID;

@@ -5,19 +5,19 @@
 #include "races.h"
 
 struct sc_block {
-    struct sc_block *next; /* of the free ones */
+    struct sc_block *next; /* of the free blocks */
     struct sc_block *next_of_pool, **at_pool;
     struct sc_pool *pool;
-    struct sc_allocation *allocation; /* NULL: given back */
-    uint64_t bytes, visible_bytes;    /* charged; that kernels may touch */
-    unsigned refs;                    /* the pool, and frees that are not timed */
-    struct sc_op *free_op;            /* NULL: used */
+    struct sc_allocation *allocation; /* NULL: released to the device */
+    uint64_t bytes, visible_bytes;    /* charged; accessible to kernels */
+    unsigned refs;                    /* held by the pool, and by frees that have no times yet */
+    struct sc_op *free_op;            /* NULL: in use */
     unsigned long long free_stream;
-    uint64_t free_id; /* 0: not submitted yet */
+    uint64_t free_id; /* 0: not submitted */
 };
 
 static struct sc_pool *pools;
-static struct sc_past completed; /* what the host has waited for */
+static struct sc_past completed; /* frees that the host has waited for */
 
 struct sc_pool *sc_pool_create(struct sc_device *device, uint64_t max_bytes)
 {
@@ -55,7 +55,7 @@ void sc_pool_set_access(struct sc_pool *pool, const struct sc_device *peer, bool
         sc_space_set_access(block->allocation, pool->access);
 }
 
-/* A destroyed pool lives until its last block is back. */
+/* A destroyed pool lives until its last block is released. */
 static void end_if_empty(struct sc_pool *pool)
 {
     if (!pool->destroyed || pool->reserved_bytes) return;
@@ -93,7 +93,7 @@ static void unlist(struct sc_block *block)
     block->next = NULL;
 }
 
-/* The pool's reference goes; the pool itself may, too. */
+/* Releases a block to the device and drops the pool's reference to it. May free the pool. */
 static void give_back(struct sc_block *block)
 {
     struct sc_pool *pool = block->pool;
@@ -137,7 +137,7 @@ void sc_pool_trim(struct sc_pool *pool, uint64_t keep_bytes)
     struct sc_block *block = pool->first_free, *next;
     for (; block && pool->reserved_bytes > keep_bytes; block = next) {
         next = block->next;
-        bool last = pool->reserved_bytes == block->bytes; /* then the pool may end */
+        bool last = pool->reserved_bytes == block->bytes; /* then give_back may free the pool */
         if (!is_over(block)) continue;
         give_back(block);
         if (last) return;
@@ -153,7 +153,8 @@ void sc_pools_relax(void)
     }
 }
 
-/* Whether the stream's next operation, or the caller's, comes after the block's free anyway. */
+/* Whether the block's free comes before the stream's next operation, or before this call, without a further
+ * wait. */
 static bool is_ordered(const struct sc_block *block, const struct sc_stream *stream)
 {
     const struct sc_pool *pool = block->pool;
@@ -162,7 +163,8 @@ static bool is_ordered(const struct sc_block *block, const struct sc_stream *str
     return pool->opportunistic && is_over(block);
 }
 
-/* The smallest free block that will do; without `any` not one that is much too large, or needs a wait. */
+/* The smallest free block that is large enough. Without `any`, skips blocks that are much too large or need a
+ * wait. */
 static struct sc_block *find_free(const struct sc_pool *pool, const struct sc_stream *stream, uint64_t bytes,
                                   bool any)
 {
@@ -264,7 +266,7 @@ static CUresult allocate(struct sc_pool *pool, struct sc_stream *stream, uint64_
     if (take_new(pool, stream, bytes, out)) return CUDA_SUCCESS;
     block = find_free(pool, stream, bytes, true);
     if (block) return use_again(block, stream, bytes, out);
-    /* Frees that are queued make room once they are over. */
+    /* Queued frees make room once they are executed. */
     struct sc_context *context = stream->context;
     CUresult result = sc_queue_wait_context(context);
     if (result) return result;
@@ -303,7 +305,7 @@ CUresult sc_pool_free(struct sc_allocation *allocation, struct sc_stream *stream
     block->free_id = 0;
     block->pool->used_bytes -= block->bytes;
     CUresult result = sc_queue_submit(stream, op);
-    if (block->free_op != op) return result; /* another thread ended the context meanwhile */
+    if (block->free_op != op) return result; /* another thread has destroyed the context */
     block->free_id = op->id;
     if (!op->id) { /* not submitted */
         block->free_op = NULL;
@@ -324,5 +326,5 @@ void sc_pool_freed(struct sc_op *op)
     if (!block)
         sc_memory_release(op->free.allocation);
     else if (block->allocation && block->free_op == op)
-        sc_space_show(block->allocation, 0); /* who uses it from here on, faults */
+        sc_space_show(block->allocation, 0); /* later accesses to the block fault */
 }

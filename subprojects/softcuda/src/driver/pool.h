@@ -1,9 +1,9 @@
-/* Memory pools: blocks of device memory that are taken and given back in stream order.
+/* Memory pools: blocks of device memory that are allocated and freed in stream order.
  *
- * A block is used, or free since an operation of some stream. It may be used again by a stream whose next
- * operation cannot run before that one, which follows from the order of the calls (past.h): the same stream,
- * an event in between, or a wait of the host. It stays charged to the device until the pool gives it back.
- * pre: the driver's lock is held, everywhere.
+ * A block is in use, or was freed by an operation of some stream. A stream may reuse it if the stream's next
+ * operation cannot run before that free, which follows from the order of the calls (past.h): the same stream,
+ * an event between the streams, or a wait of the host. A free block stays charged to the device until the
+ * pool releases it. pre: the driver's lock is held, everywhere.
  */
 #ifndef SOFTCUDA_POOL_H
 #define SOFTCUDA_POOL_H
@@ -30,27 +30,27 @@ struct sc_pool *sc_pool_create(struct sc_device *device, uint64_t max_bytes); /*
 void sc_pool_destroy(struct sc_pool *pool);
 struct sc_pool *sc_pool_default(struct sc_device *device); /* NULL: no memory */
 struct sc_pool *sc_pool_current(struct sc_device *device);
-/* Another device may access the pool's memory from now on, or may not. */
+/* Allows or denies another device access to the pool's memory. */
 void sc_pool_set_access(struct sc_pool *pool, const struct sc_device *peer, bool access);
 
-/* Takes memory for the stream, which operations submitted to it from now on may use. Executes what it has to
- * wait for where memory is short. */
+/* Allocates memory that later operations of the stream may use. If memory is short, waits for the context's
+ * work, whose frees make room. */
 CUresult sc_pool_allocate(struct sc_pool *pool, struct sc_stream *stream, uint64_t bytes, CUdeviceptr *out);
-/* Frees in stream order a block, or any device memory. */
+/* Frees a pool's block, or any device memory, in stream order. */
 CUresult sc_pool_free(struct sc_allocation *allocation, struct sc_stream *stream);
-/* Ends a block at once: its users are done. */
+/* Ends a block at once. pre: its users are done. */
 void sc_pool_drop(struct sc_allocation *allocation);
 struct sc_pool *sc_pool_of(const struct sc_allocation *allocation); /* NULL: not from a pool */
 
-/* A free is executed. */
+/* A free operation was executed. */
 void sc_pool_freed(struct sc_op *op);
 void sc_block_unref(struct sc_block *block); /* accepts NULL */
 
-/* The host knows that these are over. */
+/* The host knows that these frees have completed. */
 void sc_pool_completed(const struct sc_past *past);
-/* Gives free blocks that are over back to the device until the pool holds no more than `keep_bytes`. */
+/* Releases free blocks whose frees have completed to the device until the pool holds at most `keep_bytes`. */
 void sc_pool_trim(struct sc_pool *pool, uint64_t keep_bytes);
-/* The host synchronised: every pool goes down to its threshold. */
+/* The host synchronised: trims every pool to its release threshold. */
 void sc_pools_relax(void);
 
 #endif

@@ -1,11 +1,11 @@
-/* The functions about memory pools, and allocation in stream order. */
+/* The API of memory pools, and allocation in stream order. */
 #include <string.h>
 
 #include "capture.h"
 #include "graph.h"
 #include "pool.h"
 
-/* pre: like sc_enter. On success the lock is held. */
+/* On success the lock is held. pre: like sc_enter. */
 static CUresult enter_pool(CUmemoryPool handle, struct sc_pool **out)
 {
     CUresult result = sc_enter(SC_NEED_INIT);
@@ -58,7 +58,7 @@ CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
     return sc_leave(CUDA_SUCCESS);
 }
 
-/* A high-water mark can only be set back. */
+/* The program can only reset a high-water mark. */
 static CUresult reset(uint64_t *high, uint64_t now, const void *value)
 {
     if (*(const cuuint64_t *)value) return CUDA_ERROR_INVALID_VALUE;
@@ -141,7 +141,7 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute 
     return result ? result : sc_leave(get_attribute(pool, attribute, value));
 }
 
-/* A device's own access cannot be taken away. */
+/* The access of a pool's own device cannot be revoked. */
 static CUresult check_access(const struct sc_pool *pool, const CUmemAccessDesc *wanted)
 {
     if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
@@ -214,7 +214,7 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool handle)
     return sc_leave(CUDA_SUCCESS);
 }
 
-/* The newer functions name a device by its location; only device memory has pools here. */
+/* Checks the location that the newer functions use to name a device. Only device memory has pools here. */
 static CUresult check_place(const char *function, const CUmemLocation *location, CUmemAllocationType type)
 {
     if (!location) return CUDA_ERROR_INVALID_VALUE;

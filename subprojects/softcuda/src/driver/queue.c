@@ -22,20 +22,21 @@
 #define VAIN_PART 8
 
 static struct {
-    struct sc_op *first, *last;                 /* not timed */
-    struct sc_op *first_pending, *last_pending; /* not executed */
+    struct sc_op *first, *last;                 /* entries without times */
+    struct sc_op *first_pending, *last_pending; /* entries that are not executed */
     uint64_t next_id;
     uint64_t count;
     uint64_t snapshot_bytes;
     uint64_t random;
     bool open;
-    unsigned running;                 /* without host functions */
-    unsigned short_calls, long_calls; /* host functions that run: that may end soon; that take long */
+    unsigned running;                 /* operations that run, without host functions */
+    unsigned short_calls, long_calls; /* host functions that run: those that may end soon; those that take
+                                         long */
     unsigned late_peers;              /* launches that take long to meet their peers */
-    uint64_t last_meeting;            /* the last launch that meets peers; 0: none yet */
-    uint64_t first_wait_ns;           /* when peers were first waited for to answer a question; real time */
-    uint64_t vain_wait_ns;            /* how long that was in vain */
-    pthread_cond_t progress;          /* an operation that ran without the lock has ended */
+    uint64_t last_meeting;            /* id of the last launch that meets peers; 0: none yet */
+    uint64_t first_wait_ns;           /* real time at which a query first waited for peers */
+    uint64_t vain_wait_ns;            /* how long such waits were without success, in real time */
+    pthread_cond_t progress;          /* signalled when an operation that ran without the lock has ended */
 } queue = {.next_id = 1, .progress = PTHREAD_COND_INITIALIZER};
 
 static void open_queue(void)
@@ -86,7 +87,7 @@ static void drop_kept(struct sc_op *op)
     op->kept = NULL;
 }
 
-/* What was kept for execution and timing; the entry itself may live on in a stream or an event. */
+/* Frees what execution and timing needed; streams and events may still refer to the entry. */
 static void drop_work(struct sc_op *op)
 {
     drop_dependencies(op);
@@ -175,7 +176,8 @@ static void unlink_entry(struct sc_op *op)
     queue.count--;
 }
 
-/* Whether the peers' times are known. They are told this one's now. */
+/* Whether the times of the launch are known. Reports this rank's ready time to the peers first, if that has
+ * not been done. */
 static enum sc_meeting meets(struct sc_op *op)
 {
     if (!op->meets_peers || op->met || !op->token) return SC_MET;
@@ -190,8 +192,8 @@ static enum sc_meeting meets(struct sc_op *op)
     return meeting;
 }
 
-/* Whether it waits for a host function or peers that take long, or for peers that stand behind it. pre: asked
- * of all entries in front of it just before. */
+/* Whether the entry waits for a host function or peers that take long, or for peers behind it in the queue.
+ * pre: called for all entries before it, in order. */
 static bool is_held(struct sc_op *op, const struct sc_op *last_held)
 {
     op->held = op->kind == SC_OP_CALL && op->takes_long && op->state == SC_OP_RUNNING;
@@ -199,7 +201,8 @@ static bool is_held(struct sc_op *op, const struct sc_op *last_held)
     return op->held |= op->whole_context && last_held;
 }
 
-/* An executed launch that cannot be timed yet, but lets others go first. */
+/* Whether an executed launch without times lets later entries get theirs first. *is_blocked: they must wait
+ * for it. */
 static bool is_passed(struct sc_op *op, bool *is_blocked)
 {
     enum sc_meeting meeting = meets(op);
@@ -219,7 +222,8 @@ static void time_entry(struct sc_op *op)
     sc_op_unref(op);
 }
 
-/* Times what has become the head of the list, or would be without what waits for host functions or peers. */
+/* Times entries from the head of the list; skips entries that wait for host functions or peers that take
+ * long. */
 static void advance(void)
 {
     struct sc_op *held = NULL, *op = queue.first;
@@ -228,7 +232,7 @@ static void advance(void)
         bool asks = queue.long_calls || held;
         if ((asks && is_held(op, held)) ||
             (op->state == SC_OP_DONE && op->meets_peers && is_passed(op, &is_blocked))) {
-            /* What the host has waited for came before all that it did since. */
+            /* Everything behind this entry comes after what the host has waited for. */
             if (op->kind == SC_OP_KNOWN) break;
             held = op;
             op = op->next;
@@ -236,8 +240,8 @@ static void advance(void)
         }
         if (op->state != SC_OP_DONE || (op->meets_peers && is_blocked)) break;
         time_entry(op);
-        /* From the front again: memory that it gave back may have entered something, and that may have timed
-         * others; and whom it met may stand there. */
+        /* Start again from the front: if the entry released memory, that may have added and timed other
+         * entries; and a peer of this launch may be waiting there. */
         op = queue.first;
         held = NULL;
     }
@@ -251,19 +255,19 @@ static bool ready(const struct sc_op *op)
     return true;
 }
 
-/* Whether a thread that waits may execute it. */
+/* Whether a waiting thread may execute it. */
 static bool can_run(const struct sc_op *op)
 {
     return !op->meets_peers && ready(op);
 }
 
-/* `op` was executed, or dropped: drops a reference. Returns what follows in the pending list. */
+/* Called when `op` was executed or dropped: drops a reference. Returns the next entry of the pending list. */
 static struct sc_op *end(struct sc_op *op)
 {
     if (op->kind == SC_OP_FREE) sc_pool_freed(op);
     if (op->kind == SC_OP_GRAPH_MEMORY)
         sc_graph_memory_switch(op->graph_memory.memory, op->graph_memory.live);
-    /* The program may wait for a destructor of its own, and so without a call that would time this. */
+    /* The program may wait for the destructor of a user object without a call that would time this entry. */
     if (op->kind == SC_OP_JOIN) drop_kept(op);
     op->state = SC_OP_DONE;
     struct sc_op *next = op->next_pending;
@@ -282,13 +286,13 @@ static void begin_patience(struct timespec *until, long patience_ns)
     until->tv_nsec %= 1000000000;
 }
 
-/* Waits for progress. False: it is `until`. */
+/* Waits for progress. false: `until` has passed. */
 static bool await_progress(const struct timespec *until)
 {
     return pthread_cond_clockwait(&queue.progress, &sc_driver_lock, CLOCK_MONOTONIC, until) == 0;
 }
 
-/* Has the host function run by another thread, and waits for it a while. */
+/* Starts the host function in another thread, and waits for its end for a limited time. */
 static bool call(struct sc_op *op)
 {
     struct timespec until;
@@ -311,15 +315,15 @@ static bool call(struct sc_op *op)
     return true;
 }
 
-/* Executes one operation that is ready; a host function that takes long may still run afterwards. The lock is
- * released meanwhile. Returns where in the pending list to go on. */
+/* Executes one operation that is ready; a host function that takes long may still run when it returns.
+ * Releases the lock meanwhile. Returns where to continue in the pending list. */
 static struct sc_op *run(struct sc_op *op)
 {
     struct sc_context *context = op->context;
     op->refs++;
     op->state = SC_OP_RUNNING;
     if (context->sticky) op->dropped = true;
-    /* Whoever the function wakes up knows what came before it. */
+    /* Any thread that the host function wakes up comes after the function's dependencies. */
     for (size_t i = 0; !op->dropped && op->kind == SC_OP_CALL && i < op->dependency_count; i++)
         sc_races_waited(op->dependencies[i]);
     if (!op->dropped && op->kind == SC_OP_CALL && call(op)) {
@@ -338,8 +342,8 @@ static struct sc_op *run(struct sc_op *op)
     return end(op);
 }
 
-/* Marks what `op` needs. Dependencies have smaller numbers, so one walk towards the head finds all of them.
- */
+/* Marks everything that `op` depends on as wanted. Dependencies are earlier in the list, so one walk towards
+ * the head finds all. */
 static void want(struct sc_op *op)
 {
     if (op->state == SC_OP_DONE) return;
@@ -358,8 +362,9 @@ static uint64_t random_below(uint64_t bound)
     return (queue.random * UINT64_C(0x2545f4914f6cdd1d) >> 33) % bound;
 }
 
-/* Chooses among the oldest, so that a full queue does not make every choice expensive: further on where none
- * of them can be run, as they may wait for another device's collective that is. */
+/* Picks a random ready operation among the oldest ones, so that a full queue does not make every pick
+ * expensive. Looks further if none of these is ready: they may wait for another device's collective, which
+ * is. */
 static struct sc_op *pick_random(void)
 {
     struct sc_op *chosen = NULL;
@@ -370,14 +375,14 @@ static struct sc_op *pick_random(void)
     return chosen;
 }
 
-/* The first wanted operation that is ready, at `from` or behind it. */
+/* The first wanted operation that is ready, from `from` on. */
 static struct sc_op *pick_wanted(struct sc_op *from)
 {
     while (from && !(from->wanted && can_run(from))) from = from->next_pending;
     return from;
 }
 
-/* The next operation to execute, at `from` or anywhere; NULL: none can be. */
+/* The next operation to execute, from `from` on or anywhere; NULL: none is ready. */
 static struct sc_op *pick(struct sc_op *from)
 {
     if (sc_options()->order == SC_SCHEDULE_RANDOM) return pick_random();
@@ -385,24 +390,24 @@ static struct sc_op *pick(struct sc_op *from)
     return op ? op : pick_wanted(queue.first_pending);
 }
 
-/* Whether entries wait for the time of a launch whose peers are about to say theirs. */
+/* Whether the head of the list waits for the times of a launch whose peers are about to report theirs. */
 static bool is_meeting(void)
 {
     const struct sc_op *op = queue.first;
     return op && op->arrived && !op->met && !op->takes_long;
 }
 
-/* What a thread waits for beside the operations that run. */
+/* What a thread waits for, in addition to running operations. */
 enum patience {
     FOR_NOTHING,
-    FOR_TIMES, /* of launches that have run, which their peers are about to say */
-    FOR_PEERS, /* a while for launches that wait for them */
-    FOR_ALL,   /* also host functions, and launches that wait for their peers */
+    FOR_TIMES, /* times of launches that have run, which their peers are about to report */
+    FOR_PEERS, /* launches that wait for their peers, for a limited time */
+    FOR_ALL,   /* host functions, and launches that wait for their peers, without a limit */
 };
 
-/* Executes until `done(argument)`, or until all that is left is something that the thread does not wait for.
- * pre: the operations that make it true are marked as wanted. A thread that is cancelled meanwhile ends
- * afterwards: not inside an operation, nor with the driver's lock. */
+/* Executes until `done(argument)`, or until only work remains that the thread does not wait for. A thread
+ * that is cancelled meanwhile ends only after this: neither inside an operation nor with the driver's lock
+ * held. pre: the operations that make it true are marked as wanted. */
 static void run_until(bool (*done)(void *), void *argument, enum patience patience)
 {
     int cancel_state;
@@ -439,7 +444,7 @@ static void require(struct sc_op *op)
     sc_op_unref(op);
 }
 
-/* What can be executed at once is. */
+/* Executes `op` and its dependencies as far as that is possible without waiting. */
 static void begin(struct sc_op *op)
 {
     op->refs++;
@@ -461,12 +466,12 @@ void sc_queue_called(struct sc_op *op)
     if (sc_options()->order == SC_SCHEDULE_EAGER) run_until(none_pending, NULL, FOR_NOTHING);
 }
 
-/* Has a launch that is ready wait for its peers in a thread of its own. */
+/* Runs a ready launch that meets peers in a thread of its own. */
 static void begin_meeting(struct sc_op *op)
 {
     op->state = SC_OP_RUNNING;
     op->dropped |= op->context->sticky != CUDA_SUCCESS;
-    op->refs += 2; /* for its end, and for the thread */
+    op->refs += 2; /* one for its end, one for the thread */
     if (!op->dropped && sc_calls_begin(op)) return;
     if (!op->dropped) sc_log("kernel %s: no thread to run it in", op->launch.name);
     if (!op->dropped) op->context->sticky = CUDA_ERROR_OUT_OF_MEMORY;
@@ -478,7 +483,8 @@ static void begin_meeting(struct sc_op *op)
 void sc_queue_serve_peers(void)
 {
     struct sc_op *next = NULL, *meeting = NULL;
-    /* What depended on a launch that met its peers is executed at once, too, where everything is. */
+    /* With the eager schedule, operations behind a launch that has met its peers are executed at once,
+     * too. */
     uint64_t last = sc_options()->order == SC_SCHEDULE_EAGER ? UINT64_MAX : queue.last_meeting;
     for (struct sc_op *op = queue.first_pending; op && op->id <= last; op = op->next_pending) {
         op->wanted = true;
@@ -523,7 +529,7 @@ static bool context_done(void *context)
     return true;
 }
 
-/* Executes what is pending in the context now; work that other threads submit meanwhile may stay. */
+/* Executes the context's pending work; operations that other threads submit meanwhile may remain. */
 static void require_context(struct sc_context *context)
 {
     for (struct sc_op *op = queue.last_pending; op; op = op->previous_pending) {
@@ -562,20 +568,20 @@ static bool is_full(void)
     return queue.first && (queue.count > sc_options()->queue_limit || queue.snapshot_bytes > SNAPSHOT_LIMIT);
 }
 
-/* Memory stays bounded: beyond the limits the oldest entries are executed. */
+/* Bounds the memory: beyond the limits, executes the oldest entries. */
 static void bound(void)
 {
     if ((queue.long_calls || queue.late_peers) && is_full()) settle_to(queue.last->id, FOR_TIMES);
     while (is_full()) settle_to(queue.first->id, FOR_ALL);
 }
 
-/* Stream order, and the legacy stream, which waits for all blocking streams and they for it. */
+/* Adds stream order, and the order between the legacy stream and all blocking streams. */
 static bool add_edges(struct sc_stream *stream, struct sc_op *op)
 {
     struct sc_context *context = stream->context;
     bool ok = true;
     op->has_predecessor = stream->last != NULL;
-    /* The predecessor comes first, before edges that the caller added. */
+    /* The predecessor must be dependencies[0], before dependencies that the caller added. */
     ok = ok && sc_op_depends(op, stream->last);
     if (ok && op->has_predecessor && op->dependency_count > 1) {
         struct sc_op *predecessor = op->dependencies[op->dependency_count - 1];
@@ -601,7 +607,7 @@ static CUresult submit(struct sc_stream *stream, struct sc_op *op)
     }
     sc_stream_add_past(stream, &stream->past);
     op->stream_id = stream->id;
-    op->refs++; /* one for the list, one for the stream */
+    op->refs++; /* the list and the stream each hold a reference */
     sc_op_unref(stream->last);
     stream->last = op;
     append(op);
@@ -609,11 +615,11 @@ static CUresult submit(struct sc_stream *stream, struct sc_op *op)
     return CUDA_SUCCESS;
 }
 
-/* After submission; drops a reference. */
+/* Follows every submission; drops a reference. */
 static void settle_submitted(struct sc_op *op, CUresult result)
 {
     if (!result && sc_options()->order == SC_SCHEDULE_EAGER)
-        begin(op); /* a fault shows at the next call, as in every schedule */
+        begin(op); /* a fault is returned by the next call, as with every schedule */
     sc_op_unref(op);
     bound();
 }
@@ -682,7 +688,7 @@ CUresult sc_queue_wait_op(struct sc_op *op)
     op->refs++;
     struct sc_op *entry = sc_op_new(SC_OP_SYNC, NULL);
     bool ok = entry && sc_op_depends(entry, op);
-    /* The entry goes first: other threads may submit while the operations run. */
+    /* The SYNC entry is added first: other threads may submit while the operations run. */
     if (ok)
         sc_queue_host(entry);
     else
@@ -727,15 +733,16 @@ static uint64_t now_real_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Whether that the operation ended is known though others have no times yet. */
+/* Whether the operation is known to have ended, even if other entries have no times yet. */
 static bool has_ended(const struct sc_thread *thread, const struct sc_op *op)
 {
     return op->timed && op->end_ns <= thread->clock_ns + thread->pending_ns;
 }
 
-/* Other ranks may be slower than this one, and "not ready" because of that would be said in some runs only:
- * so they are waited for. Not for long, as they may wait for what the program does next; not again before
- * they went on; and where it is often in vain, for a small part of the process's time. */
+/* Waits for the times of launches that meet peers. Otherwise a query would answer "not ready" only in runs in
+ * which other ranks are slower than this one. The wait is short, because the ranks may wait for the program's
+ * next call. It is not repeated before they make progress. If it often fails, it is limited to a small part
+ * of the process's time. */
 static void await_times(const struct sc_thread *thread, const struct sc_op *op)
 {
     uint64_t last = last_before(op);
@@ -748,9 +755,9 @@ static void await_times(const struct sc_thread *thread, const struct sc_op *op)
     if (!all_timed(&last)) queue.vain_wait_ns += now_real_ns() - begun_ns;
 }
 
-/* Where they hold up the times longer, "not ready" costs nothing on the simulated clock: how often the
- * program asks depends on how fast they are. And after many such answers what was executed counts, since
- * hardware would say so: the program may have to go on before the others do. */
+/* Answers a query while peers delay the times. "Not ready" then costs nothing on the simulated clock, because
+ * the number of queries depends on the peers' speed. After many such answers an operation that was executed
+ * counts as ended, as on hardware: the program may have to continue before its peers can. */
 static bool ended_as_far_as_known(struct sc_thread *thread, const struct sc_op *op)
 {
     uint64_t call_ns = sc_options()->call_ns;
@@ -767,7 +774,7 @@ bool sc_queue_ended(struct sc_op *op)
     await_times(thread, op);
     uint64_t now_ns = thread->clock_ns + thread->pending_ns;
     bool ended = has_ended(thread, op);
-    if (op->said_ended) { /* what was said holds, and the clock follows */
+    if (op->said_ended) { /* the earlier answer holds, and the clock follows */
         if (op->timed && !ended) thread->pending_ns += op->end_ns - now_ns;
         ended = true;
     } else if (!op->timed && queue.last_meeting) {
@@ -793,7 +800,7 @@ void sc_queue_close(void)
 {
     for (struct sc_op *op = queue.first_pending, *next; op; op = next) {
         next = op->next_pending;
-        if (op->state == SC_OP_RUNNING) continue; /* another thread is in it */
+        if (op->state == SC_OP_RUNNING) continue; /* another thread is executing it */
         unlink_pending(op);
         op->dropped = true;
         op->state = SC_OP_DONE;

@@ -10,10 +10,10 @@
 #include "options.h"
 #include "space.h"
 
-#define KNOWN_MAX 1000 /* different races that are told apart */
-#define TOLD_MAX 100   /* that are written out */
+#define KNOWN_MAX 1000 /* number of races that are distinguished */
+#define TOLD_MAX 100   /* number of races that are logged */
 
-/* What makes two findings the same race. */
+/* Two findings with equal members are the same race. */
 struct race {
     enum sc_finding_kind kind;
     enum sc_use_kind earlier_use, use;
@@ -38,7 +38,7 @@ static bool same(const struct race *a, const struct race *b)
            a->earlier_site == b->earlier_site && a->later_site == b->later_site;
 }
 
-/* false: it was there. */
+/* false: the race is known, or there are too many. */
 static bool add(const struct race *race)
 {
     for (uint64_t i = 0; i < known_count; i++)
@@ -85,7 +85,7 @@ static void describe_actor(const struct sc_actor *actor, char *out, size_t bytes
              *actor->name ? " " : "", actor->name, graph, (unsigned long long)actor->op, actor->stream, site);
 }
 
-/* Beside the log, for those who look for reports. */
+/* Also writes a report to SOFTCUDA_RACES_LOG. */
 static void copy_to_file(const char *text)
 {
     const char *wish = sc_options()->races_log;

@@ -6,7 +6,7 @@
 #include "graph.h"
 #include "race_report.h"
 
-/* Ranges of one operation on their way to the shadow. */
+/* Ranges that one operation uses, collected for the shadow. */
 struct uses {
     struct sc_op *op;
     struct sc_actor *actor; /* NULL before the first use */
@@ -27,7 +27,7 @@ static const char *const kind_names[] = {
     [SC_OP_GRAPH_MEMORY] = "memory node",
 };
 
-/* Names of kernels outlive their modules: each is kept once. */
+/* Interns kernel names, which must outlive their modules. */
 static const char *keep_name(const char *name)
 {
     static struct kept {
@@ -106,10 +106,10 @@ static void add(struct uses *uses, uint64_t address, uint64_t bytes, enum sc_use
     uses->ranges[uses->count++] = (struct sc_use_range){address, address + bytes, kind, content_read};
 }
 
-/* What malloc gives to kernels passes from one to the other in ways that are not seen. */
+/* Memory from a kernel's malloc is reused in an order that the detector does not see, so it is ignored. */
 static bool in_heap(const struct sc_launch_work *launch, uint64_t address)
 {
-    bool barrier = launch->grid_state && address - launch->grid_state < 8; /* of the grid */
+    bool barrier = launch->grid_state && address - launch->grid_state < 8; /* the grid's barrier */
     return barrier || address - launch->heap < launch->heap_bytes;
 }
 
@@ -134,7 +134,7 @@ static void use_kernel(struct uses *uses, const struct sc_op *op)
         if (!in_heap(&op->launch, at->begin))
             add(uses, at->begin, at->end - at->begin, use_of(at->kind), at->content_read);
     }
-    /* Where it faulted may be memory that was freed. */
+    /* The address of a fault may be memory that was freed. */
     flush(uses);
     if (op->fault_address) add(uses, op->fault_address, 1, SC_USE_READ, false);
 }
@@ -148,7 +148,7 @@ static void use_box(struct uses *uses, uint64_t address, const struct sc_copy_wo
     flush(uses);
 }
 
-/* Of pageable memory the driver does not know when it is freed. */
+/* Pageable memory is skipped: the driver does not see when it is freed. */
 static void use_copy(struct uses *uses, const struct sc_copy_work *copy)
 {
     if (copy->from != SC_SIDE_PAGEABLE && !copy->snapshot)
@@ -202,7 +202,7 @@ bool sc_race_uses(struct sc_op *op)
         use_graph_memory(&uses, &op->graph_memory);
         break;
     default:
-        break; /* has an order, and uses nothing */
+        break; /* such operations take part in the order, but use no memory */
     }
     flush(&uses);
     sc_actor_unref(uses.actor);

@@ -1,12 +1,12 @@
-/* From an operation to the bytes it uses, and how. */
+/* The bytes that an operation uses, and how it uses them. */
 #ifndef SOFTCUDA_RACE_USES_H
 #define SOFTCUDA_RACE_USES_H
 
 #include "queue.h"
 #include "shadow.h"
 
-/* Judges and remembers what an executed operation used. With SOFTCUDA_RACES=error its context faults if that
- * was wrong. false: no memory. pre: op->clock is set. */
+/* Checks and records the uses of an executed operation. With SOFTCUDA_RACES=error, a wrong use faults its
+ * context. false: no memory. pre: op->clock is set. */
 bool sc_race_uses(struct sc_op *op);
 
 #endif

@@ -7,10 +7,10 @@
 #include "race_report.h"
 #include "race_uses.h"
 
-static bool wanted; /* set once */
+static bool wanted; /* set at the start, cleared by give_up */
 
 static struct sc_chains chains;
-static struct sc_clock *host; /* what the host's threads have waited for */
+static struct sc_clock *host; /* operations that the host's threads have waited for */
 
 void sc_races_init(void)
 {
@@ -25,7 +25,7 @@ bool sc_races_wanted(void)
     return wanted;
 }
 
-/* A clock is missing: the reports to come cannot be trusted. */
+/* A clock is missing, so later reports would be unreliable. */
 static void give_up(void)
 {
     if (wanted) sc_log("no memory to look for races: no further ones are found");
@@ -39,7 +39,7 @@ void sc_races_submitted(struct sc_op *op)
         op->graph && op->previous && op->previous->graph == op->graph ? op->previous->site : sc_site_here();
 }
 
-/* Puts an entry into the queue of which the simulated clocks know nothing. */
+/* Adds an entry to the queue that does not affect the simulated clocks. */
 static void enter(struct sc_op *op)
 {
     struct sc_thread *thread = sc_self();
@@ -83,7 +83,7 @@ CUresult sc_races_allocated(struct sc_stream *stream, uint64_t address, uint64_t
     return sc_queue_submit(stream, op);
 }
 
-/* Gives a stream's operation its moment and its clock. */
+/* Assigns its moment and clock to an operation of a stream. */
 static bool place(struct sc_op *op)
 {
     struct sc_moment *before = calloc(op->dependency_count + 1, sizeof *before);
@@ -102,7 +102,7 @@ static bool place(struct sc_op *op)
     return ok;
 }
 
-/* What a thread that waits will know. */
+/* Sets the clock of a SYNC entry to what a waiting thread will know. */
 static bool note_wait(struct sc_op *op)
 {
     if (op->whole_context && op->context) return sc_clock_join(&op->clock, op->context->reached);

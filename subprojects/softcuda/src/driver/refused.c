@@ -1,5 +1,6 @@
-/* The functions that are not implemented. This file sees no cuda.h, so that each can be defined without its
- * parameters; callers pass them in registers and on their own stack, where ignoring them is harmless. */
+/* Functions that are not implemented. This file does not include cuda.h, so that each can be defined without
+ * parameters; arguments are passed in registers and on the caller's stack, where ignoring them is
+ * harmless. */
 #include "gate.h"
 #include "log.h"
 

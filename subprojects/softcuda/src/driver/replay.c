@@ -1,4 +1,4 @@
-/* The second life of an entry: its place on the simulated clock. */
+/* Assigns executed entries their place on the simulated clock. */
 #include "native.h"
 #include "neighbours.h"
 #include "queue.h"
@@ -64,7 +64,8 @@ static uint64_t max_ns(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The submitter's clock at this entry. A thread that is new starts where the last caller is. */
+/* Advances the submitting thread's clock to this entry. A new thread starts at the time of the last call of
+ * any thread. */
 static void tick_host(struct sc_op *op)
 {
     static uint64_t last_call_ns;
@@ -129,7 +130,7 @@ static uint64_t dependencies_end_ns(const struct sc_op *op)
     return end_ns;
 }
 
-/* Whose clock an operation's place is on: most often its stream's device. */
+/* The device on whose clock the operation is placed: usually its stream's device. */
 static struct sc_device *device_of(const struct sc_op *op)
 {
     int ordinal = op->device->ordinal;
@@ -149,7 +150,7 @@ static void recall_span(struct sc_device *device, struct sc_work *work, const st
     work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, span, begin_ns));
 }
 
-/* Before it uses managed memory that other devices hold. */
+/* Moves managed memory that other devices hold to the host before the operation uses it. */
 static void recall(struct sc_device *device, struct sc_work *work)
 {
     uint64_t begin_ns = work->ready_ns;
@@ -201,7 +202,7 @@ void sc_op_arrive(struct sc_op *op)
     op->peers->arrive(op->token, ready_ns, busy_ns);
 }
 
-/* What is the same for all that a stream did. */
+/* Common to all operations of streams. */
 static void note_end(struct sc_op *op, const struct sc_effect *effect)
 {
     if (op->context) op->context->last_end_ns = max_ns(op->context->last_end_ns, op->end_ns);
@@ -212,7 +213,7 @@ static void note_end(struct sc_op *op, const struct sc_effect *effect)
 static void time_stream_op(struct sc_op *op, uint64_t waited_ns)
 {
     struct sc_thread *thread = op->thread;
-    /* On an idle stream the driver evicts inside the call, and the caller waits for it. */
+    /* If the stream is idle, the driver evicts inside the call, and the caller waits for it. */
     bool idle = !op->has_predecessor || op->dependencies[0]->end_ns <= thread->clock_ns;
     struct sc_work work = {.ready_ns = max_ns(thread->clock_ns, waited_ns)};
     struct sc_placed placed = {.start_ns = work.ready_ns, .end_ns = work.ready_ns};
@@ -225,7 +226,7 @@ static void time_stream_op(struct sc_op *op, uint64_t waited_ns)
     note_end(op, &placed.effect);
 }
 
-/* Keeps the record of the footprint small: nothing can happen any more before the slowest thread's clock. */
+/* Folds the footprint to bound its memory: no change can happen before the slowest thread's clock. */
 static void fold(struct sc_device *device)
 {
     struct sc_timing *timing = &device->timing;

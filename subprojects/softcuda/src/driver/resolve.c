@@ -1,4 +1,4 @@
-/* Which functions there are, and how a program finds them. */
+/* The table of API functions, and their lookup by the program. */
 #include <string.h>
 
 #include "api.h"
@@ -6,7 +6,7 @@
 #include "native.h"
 #include "resolve.h"
 
-/* What is handed out are the symbols that gate.S exports. */
+/* Lookups return the symbols that gate.S exports. */
 #define SC_API(name, symbol, version, streams) extern const char sc_exported_##symbol[] __asm__(#symbol);
 #include "api_built.def"
 #include "api_refused.def"
@@ -36,7 +36,7 @@ const struct sc_api_row *sc_api_find(const char *name, int version, bool per_thr
         const struct sc_api_row **slot = &best[row->per_thread];
         if (!*slot || (*slot)->version < row->version) *slot = row;
     }
-    /* Where no per-thread form exists, the ordinary one answers. */
+    /* If there is no per-thread form, the ordinary form is returned. */
     const struct sc_api_row *found = per_thread && best[1] ? best[1] : best[0];
     *status = found   ? CU_GET_PROC_ADDRESS_SUCCESS
               : known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
@@ -44,7 +44,7 @@ const struct sc_api_row *sc_api_find(const char *name, int version, bool per_thr
     return found;
 }
 
-/* Never initialises anything: programs look symbols up before they fork. */
+/* Does not initialise anything: programs look up symbols before they fork. */
 CUresult CUDAAPI cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags,
                                      CUdriverProcAddressQueryResult *status)
 {
@@ -64,7 +64,7 @@ CUresult CUDAAPI cuGetProcAddress(const char *name, void **function, int version
     return cuGetProcAddress_v2(name, function, version, flags, NULL);
 }
 
-/* The vendor's undocumented tables do not exist here; softcuda's own libraries ask for one. */
+/* The vendor's undocumented tables do not exist here; the only table is for softcuda's own libraries. */
 CUresult CUDAAPI cuGetExportTable(const void **table_out, const CUuuid *id)
 {
     if (!table_out || !id) return CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,4 @@
-/* Memsets. A synchronous memset of managed or pinned memory blocks its caller, one of device memory does not.
+/* Memsets. A synchronous memset of managed or pinned memory blocks its caller; one of device memory does not.
  */
 #include "capture.h"
 #include "driver.h"
@@ -38,8 +38,7 @@ static CUresult submit_set(struct sc_set_work set, CUstream handle, bool wait)
     return sc_leave(blocks ? sc_queue_submit_and_wait(stream, op) : sc_queue_submit(stream, op));
 }
 
-/* The six functions of one element type: symbol, its per-thread form and its Async form, in one and two
- * dimensions. */
+/* The six functions of one element type: plain, per-thread and Async form, in one and two dimensions. */
 #define MEMSETS(bits, type)                                                                                  \
     CUresult CUDAAPI cuMemsetD##bits##_v2(CUdeviceptr address, type value, size_t count)                     \
     {                                                                                                        \

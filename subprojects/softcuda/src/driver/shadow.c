@@ -8,16 +8,16 @@
 #define PAGE_SHIFT 16
 #define PAGE_BYTES (UINT64_C(1) << PAGE_SHIFT)
 
-/* From `begin` to the next one's. */
+/* Extends to the begin of the next segment. */
 struct segment {
-    uint32_t begin; /* in the page */
+    uint32_t begin; /* offset in the page */
     struct sc_state *state;
 };
 
 struct page {
     uint64_t number; /* address >> PAGE_SHIFT */
     uint32_t count, capacity;
-    struct segment *segments; /* the first begins at 0; `whole` while there is no other */
+    struct segment *segments; /* the first begins at 0; points to `whole` if it is the only one */
     struct segment whole;
 };
 
@@ -89,7 +89,7 @@ static bool reserve(struct page *page, uint32_t count)
     return true;
 }
 
-/* The page gets the segments of the scratch. */
+/* Replaces the page's segments by those in the scratch array. */
 static bool replace(struct page *page, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) sc_state_ref(shadow.scratch[i].state);
@@ -106,7 +106,7 @@ static bool replace(struct page *page, uint32_t count)
     return true;
 }
 
-/* `step` NULL: nobody has used it. */
+/* `step` NULL: the range was never used. */
 static struct sc_state *next_state(struct sc_step *step, struct sc_state *state, uint64_t begin, uint64_t end,
                                    const struct sc_use_range *range)
 {
@@ -115,7 +115,7 @@ static struct sc_state *next_state(struct sc_step *step, struct sc_state *state,
     return sc_step_take(step, state, &here);
 }
 
-/* Applies the ranges to the page as far as they lie in it. */
+/* Applies the parts of the ranges that lie in the page. */
 static bool use_page(struct sc_step *step, struct page *page, const struct sc_use_range *ranges, size_t count)
 {
     const uint64_t base = page->number << PAGE_SHIFT;
@@ -139,11 +139,11 @@ static bool use_page(struct sc_step *step, struct page *page, const struct sc_us
     return replace(page, made);
 }
 
-/* Page by page, each with the ranges that meet it. */
+/* Applies the ranges page by page. */
 static bool use_ranges(struct sc_step *step, const struct sc_use_range *ranges, size_t count)
 {
     bool ok = true;
-    uint64_t done = 0; /* pages below have been dealt with */
+    uint64_t done = 0; /* pages below are done */
     for (size_t first = 0; first < count && ok;) {
         uint64_t number = ranges[first].begin >> PAGE_SHIFT;
         if (number < done) number = done;
@@ -182,7 +182,7 @@ bool sc_shadow_forget(uint64_t begin, uint64_t end)
     if (begin >= end || !shadow.count) return true;
     uint64_t first = begin >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
     bool few = last - first < shadow.capacity;
-    /* Either the pages of the range, or those that there are. */
+    /* Visits the pages of the range, or all existing pages if these are fewer. */
     for (uint64_t i = few ? first : 0; ok && i <= (few ? last : shadow.capacity - 1); i++) {
         struct page *page = few ? *probe(shadow.pages, shadow.capacity, i) : shadow.pages[i];
         if (page && page->number >= first && page->number <= last) ok = forget_here(page, begin, end);

@@ -1,11 +1,11 @@
-/* Who used which byte last, and how: the memory of the race detector.
+/* The race detector's shadow memory: which operations used which byte last, and how.
  *
- * For every byte there is a list of *uses*: the last one that replaced the content, and those since of which
- * none comes after the other. Neighbouring bytes with the same list share it, so what is kept and what a new
- * use costs depends on the number of ranges that programs treat alike, not on their bytes.
+ * For every byte there is a list of *uses*: the last one that replaced the content, and those later ones that
+ * do not come before another one in the list. Neighbouring bytes with equal lists share one, so memory and
+ * time depend on the number of different ranges and not on their bytes.
  *
- * A new use is compared with those of the list. It is reported if one of them conflicts with it and does not
- * come before it, if it comes after a free, and if it reads content that was discarded.
+ * A new use is compared with those of the list. It is reported if a conflicting use does not come before it,
+ * if it comes after a free, or if it reads discarded content.
  *
  * pre: the driver's lock is held, everywhere.
  */
@@ -16,10 +16,10 @@
 
 enum sc_use_kind {
     SC_USE_READ,
-    SC_USE_POLL, /* a read that may happen beside atomic accesses */
+    SC_USE_POLL, /* a read that may race with atomic accesses */
     SC_USE_ATOMIC,
     SC_USE_PREFETCH,
-    /* From here on: what was there is gone. */
+    /* From here on: uses that replace the content. */
     SC_USE_WRITE,
     SC_USE_DISCARD,
     SC_USE_ALLOCATE,
@@ -28,13 +28,13 @@ enum sc_use_kind {
 
 struct sc_site;
 
-/* One operation, as long as somebody remembers it. */
+/* One operation, kept as long as it is referenced. */
 struct sc_actor {
     unsigned refs;
     struct sc_moment moment;
-    uint64_t op;             /* its number */
-    uint64_t graph;          /* the launch of a graph that it is part of, or 0 */
-    const char *kind, *name; /* live for ever; `name` may be "" */
+    uint64_t op;             /* the operation's id */
+    uint64_t graph;          /* the graph launch that it is part of, or 0 */
+    const char *kind, *name; /* static or interned strings; `name` may be "" */
     unsigned long long stream;
     const struct sc_site *site;
 };
@@ -42,12 +42,12 @@ struct sc_actor {
 struct sc_use_range {
     uint64_t begin, end;
     enum sc_use_kind kind;
-    bool content_read; /* before it was written; always true for reads */
+    bool content_read; /* the content was read before the operation wrote it; always true for reads */
 };
 
 enum sc_finding_kind { SC_FOUND_RACE, SC_FOUND_USE_AFTER_FREE, SC_FOUND_GARBAGE };
 
-/* What one operation did wrong with regard to an earlier one. */
+/* A conflict of one operation with an earlier one. */
 struct sc_finding {
     enum sc_finding_kind kind;
     struct sc_actor *earlier; /* valid until sc_shadow_use returns */
@@ -56,14 +56,14 @@ struct sc_finding {
     uint64_t bytes;
 };
 
-/* An operation, which reaches `clock`, uses memory. Calls found(context, finding) for what is wrong, once for
- * each earlier operation and way of using. false: no memory; something is not remembered then.
- * pre: ranges are sorted and do not overlap. */
+/* Records that `actor`, an operation whose clock is `clock`, uses memory. Calls found(context, finding) for
+ * each problem, once for each earlier operation and kind of use. false: no memory; some uses are not
+ * recorded. pre: ranges are sorted and do not overlap. */
 bool sc_shadow_use(struct sc_actor *actor, const struct sc_clock *clock, const struct sc_use_range *ranges,
                    size_t count, void (*found)(void *context, const struct sc_finding *finding),
                    void *context);
 
-/* Memory begins anew: nobody has used [begin, end). */
+/* Forgets all uses of [begin, end): the memory is fresh. false: no memory. */
 bool sc_shadow_forget(uint64_t begin, uint64_t end);
 
 void sc_actor_unref(struct sc_actor *actor); /* accepts NULL */

@@ -13,7 +13,7 @@ struct past_use {
     uint8_t kind;           /* enum sc_use_kind */
 };
 
-/* What the list became for the present operation. */
+/* Cache: what the list became for the current operation. */
 struct memo {
     uint64_t serial;
     unsigned way;
@@ -22,18 +22,18 @@ struct memo {
 };
 
 struct sc_state {
-    struct sc_state *next; /* of the bucket */
+    struct sc_state *next; /* in its bucket */
     uint64_t hash;
     unsigned refs;
     uint32_t count;
-    bool garbage; /* the content was discarded, and nobody has written since */
+    bool garbage; /* the content was discarded and not written since */
     struct memo memos[MEMOS];
     struct past_use list[];
 };
 
 static struct sc_state *buckets[BUCKETS];
 
-/* Of the empty list. */
+/* The cache of the empty list. */
 static struct memo empty_memos[MEMOS];
 
 void sc_actor_unref(struct sc_actor *actor)
@@ -61,7 +61,7 @@ static bool replaces(enum sc_use_kind kind)
     return kind >= SC_USE_WRITE;
 }
 
-/* Is the outcome undefined if the two happen at the same time? */
+/* Whether the outcome is undefined if the two uses happen concurrently. */
 static bool conflict(enum sc_use_kind a, enum sc_use_kind b)
 {
     enum sc_use_kind low = a < b ? a : b, high = a < b ? b : a;
@@ -93,7 +93,7 @@ static bool remember(struct sc_step *step, struct sc_state *state)
     return true;
 }
 
-/* The one state with this list; NULL: no memory. */
+/* The only state with this list; NULL: no memory. */
 static struct sc_state *intern(struct sc_step *step, const struct past_use *list, uint32_t count,
                                bool garbage)
 {
@@ -142,7 +142,7 @@ static size_t find(struct sc_step *step, enum sc_finding_kind kind, const struct
     return step->finding_count++;
 }
 
-/* What is wrong with the use, the first thing if there are several. */
+/* What is wrong with the use; if several things are, the first. */
 static size_t judge(struct sc_step *step, const struct sc_state *state, const struct sc_use_range *range)
 {
     for (uint32_t i = 0; i < state->count; i++) {
@@ -160,9 +160,9 @@ static size_t judge(struct sc_step *step, const struct sc_state *state, const st
     return NOTHING_FOUND;
 }
 
-/* Whether an earlier use is still worth knowing after the new one. Who conflicts with the earlier use then
- * either conflicts with the new one, too, and comes after both or is reported for the new one, or the earlier
- * one stays. */
+/* Whether an earlier use stays in the list after the new one. It can be dropped only if every later use that
+ * conflicts with it also conflicts with the new use: such a use comes after both, or is reported for the new
+ * one. */
 static bool stays(const struct sc_step *step, const struct past_use *earlier, enum sc_use_kind kind)
 {
     bool ordered = sc_clock_reaches(step->clock, earlier->actor->moment);

@@ -1,4 +1,5 @@
-/* Lists of uses, each kept once (shadow.h). NULL is the empty list: memory that nobody has used.
+/* Interned lists of uses (shadow.h): equal lists are stored once. NULL is the empty list: memory that was
+ * never used.
  *
  * pre: the driver's lock is held, everywhere. */
 #ifndef SOFTCUDA_SHADOW_STATE_H
@@ -8,12 +9,12 @@
 
 struct sc_state;
 
-/* Begins and ends the uses of one operation. What is wrong with them is in `findings` at the end. */
+/* The uses of one operation, from sc_step_begin to sc_step_end; its problems are in `findings` at the end. */
 struct sc_step {
     struct sc_actor *actor;
     const struct sc_clock *clock;
     uint64_t serial;
-    struct sc_state **made; /* referenced until the end */
+    struct sc_state **made; /* lists made in this step; referenced until its end */
     size_t made_count, made_capacity;
     struct sc_finding *findings;
     size_t finding_count, finding_capacity;
@@ -21,8 +22,8 @@ struct sc_step {
 };
 
 void sc_step_begin(struct sc_step *step, struct sc_actor *actor, const struct sc_clock *clock);
-/* The list that `state` becomes for the range, which is noted in what is found. The caller takes a reference
- * if it keeps the result beyond sc_step_end. */
+/* The list that results from `state` when the operation uses `range`; notes findings for this range. The
+ * caller takes a reference if it keeps the result beyond sc_step_end. */
 struct sc_state *sc_step_take(struct sc_step *step, struct sc_state *state, const struct sc_use_range *range);
 void sc_step_end(struct sc_step *step);
 

@@ -11,13 +11,13 @@
 #define COMMIT_STEP (UINT64_C(64) << 20)
 #define LARGEST_REGION (UINT64_C(4) << 40)
 #define SMALLEST_REGION (UINT64_C(16) << 30)
-/* Registered memory lies outside the window, so the regions are those of the other three kinds. */
+/* One region for each kind before SC_MEMORY_REGISTERED; later kinds lie outside the window. */
 #define REGIONS SC_MEMORY_REGISTERED
 
 struct region {
     uint64_t begin, end;
     uint64_t committed; /* [begin, committed) is readable and writable */
-    uint64_t hint;      /* every gap below is too small for what was asked last, or there is none */
+    uint64_t hint;      /* all gaps below are too small for the last request, or there are none */
     uint64_t hint_bytes;
 };
 
@@ -83,7 +83,8 @@ static bool insert(struct sc_allocation *allocation)
     return true;
 }
 
-/* First fit. The hint skips the packed low end while sizes do not shrink. Returns 0 when nothing fits. */
+/* First fit. As long as sizes do not decrease, the hint skips the part below it, which has no large enough
+ * gap. Returns 0 if nothing fits. */
 static uint64_t find_gap(struct region *region, uint64_t span, uint64_t align)
 {
     uint64_t from = span >= region->hint_bytes ? region->hint : region->begin;
@@ -166,7 +167,7 @@ bool sc_space_share(struct sc_allocation *allocation, struct sc_ipc_file *own, u
     return true;
 }
 
-/* Pages that the allocation covers alone lose their contents and their memory. */
+/* Returns the pages that belong to this allocation alone to the system. */
 static void give_back(const struct sc_allocation *allocation)
 {
     uint64_t begin = align_up(allocation->begin, PAGE);
@@ -222,7 +223,8 @@ static bool continues(const struct sc_allocation *left, const struct sc_allocati
            left->begin + left->bytes == right->begin && left->access == right->access;
 }
 
-/* From `allocation`, which holds `address`, over the neighbours that it continues in. */
+/* The end of accessible memory: of `allocation`, which holds `address`, and of adjacent mappings that
+ * continue it. */
 static uint64_t end_of(const struct sc_allocation *allocation, uint64_t address)
 {
     if (allocation->kind == SC_MEMORY_MAPPED)
@@ -256,7 +258,7 @@ void sc_space_set_dormant(struct sc_allocation *allocation, bool dormant)
     pthread_rwlock_unlock(&space.lock);
 }
 
-/* Mapped memory is open to whom cuMemSetAccess names, and to no others. */
+/* Mapped memory is accessible only to the devices that cuMemSetAccess names. */
 static bool is_reached(const struct sc_allocation *allocation, const struct sc_reach *reach)
 {
     if (allocation->kind != SC_MEMORY_DEVICE && allocation->kind != SC_MEMORY_MAPPED) return true;

@@ -10,9 +10,9 @@
 static const char *const causes[SC_CAUSES] = {"copy", "prefetch", "fault", "eviction", "remote"};
 static const char *const engines[SC_ENGINES] = {"compute", "copy_in", "copy_out", "peers"};
 
-/* What one device did, or all of them. */
+/* The statistics of one device, or of all devices together. */
 struct figures {
-    uint64_t peak_bytes, peak_allocated_bytes; /* of the device with most */
+    uint64_t peak_bytes, peak_allocated_bytes; /* of the device with the largest peak */
     uint64_t launches, flops, device_bytes, busy_ns[SC_ENGINES];
     struct sc_effect totals;
 };
@@ -66,7 +66,7 @@ static void write_figures(FILE *file, const char *indent, const struct figures *
     fprintf(file, "}");
 }
 
-/* Of several devices, one by one, those that the process used. */
+/* With several devices: the figures of each one that the process used. */
 static void write_devices(FILE *file)
 {
     const char *before = "";

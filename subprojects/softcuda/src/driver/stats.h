@@ -2,7 +2,7 @@
 #ifndef SOFTCUDA_STATS_H
 #define SOFTCUDA_STATS_H
 
-/* Writes the file that SOFTCUDA_STATS names; does nothing where it names none. */
+/* Writes the file that SOFTCUDA_STATS names, if it is set. */
 void sc_stats_write(void);
 
 #endif

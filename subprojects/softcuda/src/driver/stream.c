@@ -28,7 +28,7 @@ struct sc_stream *sc_stream_create(struct sc_context *context, unsigned flags, i
     return stream;
 }
 
-/* The legacy stream still has to wait for what a destroyed blocking stream left behind. */
+/* The legacy stream must still wait for the last operation of a destroyed blocking stream. */
 static void leave_behind(struct sc_context *context, struct sc_op *op)
 {
     struct sc_op **list = realloc(context->left_behind, (context->left_count + 1) * sizeof *list);
@@ -104,7 +104,7 @@ static CUresult find_stream(CUresult entered, CUstream handle, struct sc_stream 
     return sc_leave(CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* Most functions need a context, its lock, and a stream. */
+/* Takes the lock, checks the context and finds the stream. */
 static CUresult enter_stream(CUstream handle, struct sc_stream **out)
 {
     return find_stream(sc_enter(SC_NEED_CONTEXT), handle, out);
@@ -289,7 +289,7 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream handle, CUdeviceptr address, si
     CUresult result = enter_stream(handle, &stream);
     if (result) return result;
     struct sc_allocation *allocation = sc_space_find(address);
-    /* With concurrent managed access an attachment restricts nobody. */
+    /* With concurrent managed access, an attachment restricts no access. */
     return sc_leave(allocation && allocation->kind == SC_MEMORY_MANAGED ? CUDA_SUCCESS
                                                                         : CUDA_ERROR_INVALID_VALUE);
 }

@@ -1,5 +1,5 @@
-/* Attributes of streams. They are hints to hardware that this device does not simulate, or say what the
- * stream was created with: kept and told, and nothing depends on them. */
+/* Attributes of streams. They are hints to hardware that this device does not simulate, or were set at
+ * creation: they can be read back, but have no effect. */
 #include "driver.h"
 
 static CUresult enter_stream(CUstream handle, struct sc_stream **out)
@@ -74,7 +74,7 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream to_handle, CUstream from_handle
     return sc_leave(CUDA_SUCCESS);
 }
 
-/* There is no second-level cache to reset. */
+/* There is no L2 cache to reset. */
 CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Pageable copies pass through a staging buffer. */
+/* Pageable copies pass through a staging buffer: they use half of the link's bandwidth. */
 #define PAGEABLE_FACTOR 0.5
-/* A fault's migration gets half of the link. */
+/* Migrations by faults use half of the link's bandwidth. */
 #define FAULT_FACTOR 0.5
 
 void sc_timing_init(struct sc_timing *timing, const struct sc_machine *machine)
@@ -41,7 +41,7 @@ static uint64_t duration(double bytes, double bytes_per_ns)
     return bytes > 0 ? (uint64_t)ceil(bytes / bytes_per_ns) : 0;
 }
 
-/* Books an engine from the first moment at which `ready_ns` has passed and it is free. */
+/* The earliest time at which `ready_ns` has passed and the engine is free. */
 static uint64_t begin_on(struct sc_timing *timing, enum sc_timing_engine engine, uint64_t ready_ns)
 {
     uint64_t free_ns = timing->engines[engine].free_ns;
@@ -57,14 +57,14 @@ static void book(struct sc_timing *timing, enum sc_timing_engine which, uint64_t
     engine->recent[engine->interval_count++ % SC_INTERVALS] = (struct sc_interval){start_ns, end_ns};
 }
 
-/* No later than this ended what is not in the ring of meetings any more. */
+/* Meetings that have dropped out of the ring ended at this time at the latest. */
 static uint64_t forgotten_meeting_end(const struct sc_timing *timing)
 {
     uint64_t count = timing->meeting_count;
     return count > SC_MEETINGS ? timing->meetings[count % SC_MEETINGS].start_ns : 0;
 }
 
-/* The first interval from *next on that ends behind `now`, or NULL. */
+/* The first interval from *next on that ends after `now`, or NULL. */
 static const struct sc_interval *interval_at(const struct sc_interval *ring, uint64_t room, uint64_t count,
                                              uint64_t *next, double now)
 {
@@ -77,9 +77,9 @@ static uint64_t first_of(uint64_t count, uint64_t room)
     return count > room ? count - room : 0;
 }
 
-/* When a transfer of `bytes` that starts at `start_ns` ends: alone it has the link's full rate, while the
- * other direction is busy the shared one, and while ranks meet over the link it stands still, which is
- * *still_ns. */
+/* The end of a transfer of `bytes` that starts at `start_ns`. It has the link's full rate when alone and the
+ * shared rate while the other direction is busy. While ranks meet over the link it pauses; *still_ns is the
+ * sum of these pauses. */
 static uint64_t transfer_end(const struct sc_timing *timing, enum sc_timing_engine direction,
                              uint64_t start_ns, double bytes, double factor, uint64_t *still_ns)
 {
@@ -119,7 +119,7 @@ static uint64_t transfer_end(const struct sc_timing *timing, enum sc_timing_engi
     return (uint64_t)ceil(now);
 }
 
-/* Runs a transfer on its engine; nothing to move takes no engine. */
+/* Runs a transfer on its engine; without bytes it does not use the engine. */
 static uint64_t transfer(struct sc_timing *timing, enum sc_timing_engine direction, uint64_t ready_ns,
                          uint64_t bytes, double factor, uint64_t *start_ns)
 {
@@ -135,8 +135,8 @@ static uint64_t transfer(struct sc_timing *timing, enum sc_timing_engine directi
     return end_ns;
 }
 
-/* What migrations and remote accesses add to an operation on the compute engine that takes `alone_ns` and
- * moves `local_bytes` itself. */
+/* The duration of an operation on the compute engine that takes `alone_ns` without migrations and remote
+ * accesses. */
 static uint64_t with_links(const struct sc_timing *timing, const struct sc_effect *effect, uint64_t alone_ns)
 {
     const struct sc_machine *machine = &timing->machine;
@@ -161,7 +161,7 @@ static void place_on_compute(struct sc_timing *timing, const struct sc_work *wor
     book(timing, SC_ENGINE_COMPUTE, out->start_ns, out->end_ns);
 }
 
-/* Touches the managed memory that a kernel uses. Returns what the device's memory itself has to move. */
+/* Touches the managed memory that a kernel uses. Returns the bytes that move in device memory. */
 static uint64_t touch_managed(struct sc_timing *timing, const struct sc_cost *cost, struct sc_effect *effect)
 {
     for (size_t i = 0; i < cost->block_count; i++)
@@ -172,7 +172,7 @@ static uint64_t touch_managed(struct sc_timing *timing, const struct sc_cost *co
     return bytes > remote ? bytes - remote : 0;
 }
 
-/* A kernel by itself. */
+/* The duration of a kernel without its link traffic. */
 static uint64_t alone_ns(const struct sc_timing *timing, const struct sc_cost *cost, uint64_t local_bytes)
 {
     uint64_t compute_ns = duration((double)cost->flops, timing->machine.flops_per_ns);
@@ -227,7 +227,7 @@ static void place_copy(struct sc_timing *timing, const struct sc_work *work, str
     if (!bytes) return;
     if (work->to == SC_SIDE_MANAGED)
         sc_managed_populate(&timing->managed, work->destination.address, bytes, effect);
-    /* Where both sides are partly resident, the parts are taken as independent. */
+    /* If both sides are partly resident, their resident parts are assumed to be statistically independent. */
     double to = (double)on_device(timing, &work->destination, work->to) / (double)bytes;
     double from = (double)on_device(timing, &work->source, work->from) / (double)bytes;
     uint64_t in = (uint64_t)llround(to * (1 - from) * (double)bytes);
@@ -247,7 +247,7 @@ static void place_copy(struct sc_timing *timing, const struct sc_work *work, str
         ready_ns = begin_ns + duration(2.0 * (double)local, timing->machine.device_bytes_per_ns);
         book(timing, SC_ENGINE_COMPUTE, begin_ns, ready_ns);
     }
-    /* The device reaches managed memory that stayed on the host over the link. */
+    /* The device accesses managed memory that stayed on the host over the link. */
     if (host && work->to == SC_SIDE_MANAGED) {
         effect->out[SC_CAUSE_REMOTE] += host;
         outward += host;
@@ -274,7 +274,7 @@ static void place_migration(struct sc_timing *timing, const struct sc_work *work
         if (work->kind != SC_WORK_PREFETCH) {
             struct sc_effect discarded = {0};
             sc_managed_discard(&timing->managed, span->address, span->bytes, &discarded);
-            /* A frame that is discarded is free at once, before the prefetch takes one. */
+            /* A discarded frame is free at once, before the prefetch takes one. */
             effect->lost_bytes += discarded.lost_bytes;
             effect->evicted_bytes += discarded.lost_bytes;
         }
@@ -331,7 +331,7 @@ void sc_timing_place(struct sc_timing *timing, const struct sc_work *work, struc
     sc_timing_apply(timing, out->start_ns, out->end_ns, &out->effect);
 }
 
-/* Those that a meeting has to find free. */
+/* The engines that must be free for a meeting. */
 static bool takes_engine(const struct sc_timing *timing, int engine)
 {
     bool host_link = engine == SC_ENGINE_COPY_IN || engine == SC_ENGINE_COPY_OUT;

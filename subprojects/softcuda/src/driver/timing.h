@@ -1,9 +1,9 @@
-/* When operations run on the simulated device.
+/* The times of operations on the simulated device.
  *
- * Work is placed in the order in which it was submitted, after it was executed. An operation starts when it
- * is ready and its engine is free: one engine for kernels, one for each direction of the link. An operation
- * that is already placed is never moved, so of two transfers that overlap in opposite directions the one
- * placed later is the one that is slowed. Thread safety: none; the caller holds the driver's lock.
+ * Operations are placed on the clock in submission order, after their execution. An operation starts when it
+ * is ready and its engine is free: there is one engine for kernels and one for each direction of the link. An
+ * operation that has been placed is never moved: if two transfers in opposite directions overlap, the one
+ * that is placed later is slowed. Thread safety: none; the caller holds the driver's lock.
  */
 #ifndef SOFTCUDA_TIMING_H
 #define SOFTCUDA_TIMING_H
@@ -20,12 +20,13 @@ struct sc_machine {
     double device_bytes_per_ns, flops_per_ns;
     double link_in_bytes_per_ns, link_out_bytes_per_ns, link_both_bytes_per_ns;
     uint64_t launch_ns, fault_ns;
-    uint64_t node_ns;         /* instead of launch_ns in a graph */
-    double peer_bytes_per_ns; /* between devices, each way; 0: over the links to the host */
-    uint64_t peer_ns;         /* what a message between devices takes at least */
+    uint64_t node_ns;         /* replaces launch_ns in a graph */
+    double peer_bytes_per_ns; /* between devices, in each direction; 0: by the links to the host */
+    uint64_t peer_ns;         /* minimum latency of a message between devices */
 };
 
-/* Peers: what meets other ranks' launches. It needs few of the processors, so kernels go on beside it. */
+/* SC_ENGINE_PEERS: launches that meet other ranks. They need few multiprocessors, so kernels run beside
+ * them. */
 enum sc_timing_engine {
     SC_ENGINE_COMPUTE,
     SC_ENGINE_COPY_IN,
@@ -49,7 +50,7 @@ enum sc_side { SC_SIDE_DEVICE, SC_SIDE_PINNED, SC_SIDE_PAGEABLE, SC_SIDE_MANAGED
 struct sc_span {
     uint64_t address, bytes;
     enum sc_place to; /* of a prefetch */
-    int ordinal;      /* of the device, where that is `to` */
+    int ordinal;      /* of the device, if `to` is SC_DEVICE */
 };
 
 struct sc_work {
@@ -81,27 +82,28 @@ struct sc_timing {
     struct sc_managed managed;
     struct sc_timeline_engine {
         uint64_t free_ns, busy_ns;
-        struct sc_interval recent[SC_INTERVALS]; /* a ring, in order of time */
+        struct sc_interval recent[SC_INTERVALS]; /* ring buffer, in order of time */
         uint64_t interval_count;
     } engines[SC_ENGINES];
-    /* When meetings had the links to the host, a ring in order of time. Their ranks wait for each other, so
-     * one may begin long after it was placed: transfers that are placed later use the time until then. */
+    /* When meetings occupied the links to the host: a ring buffer in order of time. A meeting may start long
+     * after it was placed, because its ranks wait for each other; transfers that are placed later may use the
+     * links before that. */
     struct sc_interval meetings[SC_MEETINGS];
     uint64_t meeting_count;
     struct sc_effect totals;
     uint64_t launches, flops, device_bytes, end_ns;
     struct sc_footprint footprint; /* device bytes: allocated and resident */
-    struct sc_footprint allocated; /* cuMemAlloc'ed bytes alone */
+    struct sc_footprint allocated; /* bytes allocated by cuMemAlloc */
 };
 
 void sc_timing_init(struct sc_timing *timing, const struct sc_machine *machine);
 void sc_timing_destroy(struct sc_timing *timing);
 
-/* Places one operation and applies what it does to managed memory. */
+/* Places one operation and applies its effect on managed memory. */
 void sc_timing_place(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out);
 
-/* The same in two steps for a kernel that meets other ranks': when it can begin and how long it takes at
- * least, with what it does to managed memory; and then its place. */
+/* The two steps for a kernel that meets other ranks. sc_timing_arrive: when it can begin, its minimum
+ * duration, and its effect on managed memory. sc_timing_meet: places it. */
 void sc_timing_arrive(struct sc_timing *timing, const struct sc_work *work, uint64_t *ready_ns,
                       uint64_t *busy_ns, struct sc_effect *effect);
 void sc_timing_meet(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,
@@ -110,16 +112,16 @@ void sc_timing_meet(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns
 /* Device memory is allocated (bytes > 0) or freed at `at_ns`. */
 void sc_timing_charge(struct sc_timing *timing, uint64_t at_ns, int64_t bytes);
 
-/* `bytes` of managed memory leave, because another device needs them. Returns when they are in host memory.
- */
+/* Moves `bytes` of managed memory to the host, because another device needs them. Returns the time at which
+ * they are in host memory. */
 uint64_t sc_timing_bring_home(struct sc_timing *timing, uint64_t ready_ns, uint64_t bytes,
                               const struct sc_effect *effect);
 
-/* A copy from this device's memory to a peer's. */
+/* Places a copy from one device's memory to a peer's. */
 void sc_timing_place_between(struct sc_timing *from, struct sc_timing *to, uint64_t ready_ns, uint64_t bytes,
                              struct sc_placed *out);
 
-/* Adds an effect that no operation had: freeing managed memory, advice. */
+/* Adds an effect that belongs to no operation, such as freeing managed memory, or advice. */
 void sc_timing_apply(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,
                      const struct sc_effect *effect);
 

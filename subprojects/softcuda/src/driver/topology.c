@@ -13,7 +13,7 @@
 #include "log.h"
 #include "options.h"
 
-/* The folder and those that it lies in. */
+/* Creates a folder and its parents. */
 static bool make_folders(char *path)
 {
     for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
@@ -29,7 +29,7 @@ static bool write_file(const char *path, int number)
     char text[16];
     int length = snprintf(text, sizeof text, "%d\n", number);
     int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                    0644); /* the same bytes as any other writes */
+                    0644); /* every process writes the same bytes */
     if (file < 0) return false;
     bool good = write(file, text, (size_t)length) == length;
     return close(file) == 0 && good;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static FILE *file;  /* under the driver's lock */
-static bool wanted; /* set once: kernels that still run while another thread ends the process read it without
-                       the lock */
+static FILE *file;  /* guarded by the driver's lock */
+static bool wanted; /* set once; read without the lock by kernels that still run while another thread ends the
+                       process */
 
 void sc_touched_init(void)
 {

@@ -4,11 +4,11 @@
 
 #include "queue.h"
 
-/* Before the first module is loaded: kernels tell what they touch only if the option asks for it. */
+/* Call it before the first module is loaded: it makes kernels record their accesses if the option is set. */
 void sc_touched_init(void);
 bool sc_touched_wanted(void);
-/* Writes the line of an executed operation. Does nothing for kinds that touch no memory, and without the
- * option. pre: the driver's lock is held. */
+/* Writes the line of an executed operation. Does nothing for kinds that access no memory, or if the option is
+ * not set. pre: the driver's lock is held. */
 void sc_touched_write(const struct sc_op *op);
 void sc_touched_flush(void);
 void sc_touched_close(void);

@@ -1,5 +1,5 @@
-/* Objects of the program that live as long as graphs refer to them. Their destructors run in a thread of the
- * driver's own, since they may take locks that the caller holds. */
+/* Program objects that live while graphs refer to them. Their destructors run in a driver thread, because
+ * they may take locks that the caller holds. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct entry {
     uint64_t count;
 };
 
-/* What one graph refers to. Copies of a graph share the set until one of them changes it. */
+/* The objects of one graph. Copies of a graph share the set until one of them changes it. */
 struct sc_user_set {
     unsigned refs;
     size_t count;
@@ -69,7 +69,7 @@ void sc_user_set_unref(struct sc_user_set *set)
     free(set);
 }
 
-/* A set of the graph's own with room for one entry more; NULL: no memory. */
+/* Gives the graph a set of its own with room for one more entry; NULL: no memory. */
 static struct sc_user_set *own_set(struct sc_graph *graph)
 {
     struct sc_user_set *old = graph->users;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A managed variable of a library. The library itself may be gone before the last operation that keeps one of
- * its modules alive, so it is known by its number. */
+/* A managed variable of a library. The library may be unloaded before the last operation that keeps one of
+ * its modules alive, so it is referenced by its id. */
 struct shared {
     struct shared *next;
     unsigned long long library_id;
@@ -56,7 +56,7 @@ static struct shared *share(unsigned long long library_id, const char *name, siz
 
 static uint64_t allocate_shared(void *context, const char *name, size_t bytes, size_t align, bool *fresh)
 {
-    (void)align; /* managed memory begins at a block */
+    (void)align; /* managed memory is aligned to its 2 MiB blocks */
     const struct sc_loaded *loaded = context;
     *fresh = true;
     if (!loaded->library) {
@@ -94,7 +94,7 @@ static void release(void *context, uint64_t address)
     free(shared);
 }
 
-/* A catalogue's variables are never used: host memory will do. */
+/* A catalogue's variables are never accessed by kernels, so they are in host memory. */
 static uint64_t allocate_on_host(void *context, size_t bytes, size_t align)
 {
     (void)context;

@@ -20,7 +20,7 @@ void sc_views_free(const struct sc_span *span, uint64_t at_ns)
     }
 }
 
-/* What advice that names a place says to a device, which that place is or is not. */
+/* Whether advice concerns a device; *place is the place that the advice names, in this device's view. */
 static bool concerns(const struct sc_device *device, const struct sc_span *span, enum sc_advice advice,
                      enum sc_place *place)
 {
@@ -41,7 +41,7 @@ void sc_views_advise(const struct sc_span *span, enum sc_advice advice, uint64_t
     }
 }
 
-/* When the frames of a span's blocks that have just come home count as free. */
+/* Sets when the frames of the span's blocks that were just recalled count as free. */
 static void note_home(struct sc_managed *managed, const struct sc_span *span, uint64_t home_ns)
 {
     uint64_t end = span->address + span->bytes;
@@ -51,7 +51,7 @@ static void note_home(struct sc_managed *managed, const struct sc_span *span, ui
     }
 }
 
-/* One view's part of it: all blocks of the span that the peer holds come home. */
+/* Recalls all blocks of the span that the peer holds. Returns when they are in host memory. */
 static uint64_t bring_home(struct sc_device *device, struct sc_device *peer, const struct sc_span *span,
                            uint64_t ready_ns)
 {

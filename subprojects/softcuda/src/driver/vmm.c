@@ -21,10 +21,10 @@ struct sc_physical {
 };
 
 struct mapping {
-    struct mapping *next; /* of the reservation, by address */
+    struct mapping *next; /* of the reservation, in address order */
     uint64_t begin, bytes;
     struct sc_physical *physical;
-    struct sc_allocation *allocation; /* its bytes are 0 without access */
+    struct sc_allocation *allocation; /* its `bytes` is 0 while no access is granted */
 };
 
 struct reservation {
@@ -71,8 +71,8 @@ CUresult sc_physical_create(uint64_t bytes, const CUmemAllocationProp *propertie
     return CUDA_SUCCESS;
 }
 
-/* The device of another process's memory, by the name of its file; one that this process does not see counts
- * as the first. */
+/* The device of another process's memory, from the name of its file; 0 if this process does not see that
+ * device. */
 static int device_of_file(int descriptor)
 {
     char link[64], name[128];
@@ -94,7 +94,7 @@ CUresult sc_physical_import(int descriptor, struct sc_physical **out)
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
     };
     struct stat status;
-    /* Nobody can shrink a sealed file under its mappings. */
+    /* A process cannot shrink a sealed file under its mappings. */
     int seals = fcntl(descriptor, F_GET_SEALS);
     if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(descriptor, &status)) return CUDA_ERROR_INVALID_VALUE;
     properties.location.id = device_of_file(descriptor);
@@ -199,7 +199,7 @@ CUresult sc_vmm_free(uint64_t address, uint64_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* Where a mapping of the range belongs in the reservation's list; NULL if it overlaps one. */
+/* Where a mapping of the range belongs in the reservation's list; NULL if it overlaps a mapping. */
 static struct mapping **place_for(struct reservation *reservation, uint64_t address, uint64_t bytes)
 {
     struct mapping **at = &reservation->mappings;
@@ -236,11 +236,12 @@ CUresult sc_vmm_map(uint64_t address, uint64_t bytes, struct sc_physical *physic
 }
 
 struct wish {
-    int ordinal; /* of the device that gets access, or loses it */
+    int ordinal; /* the device whose access is granted or revoked */
     bool access;
 };
 
-/* Calls visit for the mappings that make up the range, or for none if it is not made up of whole ones. */
+/* Calls visit for the mappings that make up the range; for none if the range does not consist of whole
+ * mappings. */
 static CUresult each(uint64_t address, uint64_t bytes, void (*visit)(struct mapping *, const struct wish *),
                      const struct wish *wish)
 {
@@ -272,7 +273,7 @@ static void unmap(struct mapping *mapping, const struct wish *unused)
 
 CUresult sc_vmm_unmap(uint64_t address, uint64_t bytes)
 {
-    /* A kernel that runs at this moment must not lose the pages under it. */
+    /* The pages are unmapped, so no kernel may be running. */
     sc_queue_let_finish();
     return each(address, bytes, unmap, NULL);
 }

@@ -1,7 +1,7 @@
-/* The functions of virtual memory management. */
+/* The API of virtual memory management. */
 #include "vmm.h"
 
-/* Only plain device memory can be had. */
+/* Only plain device memory is supported. */
 static CUresult check_properties(const char *function, const CUmemAllocationProp *p)
 {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
@@ -61,14 +61,14 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes,
     result = sc_enter(SC_NEED_INIT);
     if (result) return result;
     CUmemAllocationProp kept = *properties;
-    kept.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE; /* a hint, which is not followed */
+    kept.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE; /* a hint, which is ignored */
     struct sc_physical *physical;
     result = sc_physical_create(bytes, &kept, &physical);
     if (!result) *out = (CUmemGenericAllocationHandle)physical;
     return sc_leave(result);
 }
 
-/* pre: like sc_enter. On success the lock is held. */
+/* On success the lock is held. pre: like sc_enter. */
 static CUresult enter_physical(CUmemGenericAllocationHandle handle, struct sc_physical **out)
 {
     CUresult result = sc_enter(SC_NEED_INIT);

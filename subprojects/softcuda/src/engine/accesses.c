@@ -7,11 +7,11 @@
 #define PAGE_BYTES (UINT64_C(1) << PAGE_SHIFT)
 #define WORDS (PAGE_BYTES / 64)
 
-/* A bit for each byte. */
+/* The accesses to one page; a bit for each byte. */
 struct sc_access_page {
     uint64_t number;                                     /* address >> PAGE_SHIFT */
     uint32_t low, high;                                  /* words outside [low, high) are zero */
-    uint64_t read[WORDS], written[WORDS], atomic[WORDS]; /* `read`: before any write by the same owner */
+    uint64_t read[WORDS], written[WORDS], atomic[WORDS]; /* `read`: read before this owner wrote it */
     uint64_t *polled;                                    /* the same for SC_ACCESS_POLL; NULL: none */
 };
 
@@ -73,7 +73,7 @@ static inline void add_bits(struct sc_access_page *page, uint32_t word, uint64_t
     if (kind == SC_ACCESS_UPDATE || kind == SC_ACCESS_PUBLISH) page->atomic[word] |= bits;
 }
 
-/* Bytes [from, to) of one page. */
+/* Records an access to bytes [from, to) of one page. */
 static void add_here(struct sc_access_page *page, uint32_t from, uint32_t to, enum sc_access_kind kind)
 {
     uint32_t first = from / 64, last = (to - 1) / 64;
@@ -103,7 +103,8 @@ void sc_accesses_add(struct sc_accesses *accesses, uint64_t address, uint64_t by
     }
 }
 
-/* What one part wrote without having read it first may have come before the other's read. */
+/* The two parts are not ordered: bytes that one part wrote without reading them first may have been written
+ * before the other part read them, so they do not count as content read. */
 static void merge_word(struct sc_access_page *into, const struct sc_access_page *from, uint32_t word)
 {
     uint64_t left_polled = into->polled ? into->polled[word] : 0, left_read = into->read[word];
@@ -160,7 +161,7 @@ static bool add_range(struct ranges *ranges, const struct sc_accessed *range)
     return true;
 }
 
-/* One bit for each of 64 bytes from `address` on. */
+/* 64 bytes from `address` on, one bit for each byte. */
 struct word {
     uint64_t read, polled, written, atomic;
 };
@@ -172,7 +173,7 @@ static enum sc_access_kind kind_of(const struct word *word, uint32_t bit)
     return word->read >> bit & 1 ? SC_ACCESS_READ : SC_ACCESS_POLL;
 }
 
-/* Which bits of the word are not like this one? */
+/* The bits of the word that differ from bit `bit`. */
 static uint64_t unlike(uint64_t word, uint32_t bit)
 {
     return word ^ -(word >> bit & 1);

@@ -1,4 +1,4 @@
-/* May a lane access this address? */
+/* Checks whether lanes may access an address. */
 #include "ops.h"
 #include "worker.h"
 

@@ -1,5 +1,6 @@
-/* The .approx functions of PTX, within the ISA's error bounds. They use only operations that are exactly
- * defined (no fused multiply-add, no library call), so that every build of the engine gives the same bits. */
+/* The .approx functions of PTX, within the ISA's error bounds. They use only operations whose result is
+ * exactly defined (no fused multiply-add, no library call), so that every build of the engine gives the same
+ * bits. */
 #ifndef SOFTCUDA_ENGINE_APPROXIMATE_H
 #define SOFTCUDA_ENGINE_APPROXIMATE_H
 
@@ -33,8 +34,8 @@ static inline __attribute__((always_inline)) float sc_ex2(float x)
     return x == x ? result : sc_float_of(0x7fffffffu);
 }
 
-/* log2(x), relative error at most 2^-22. With m in [sqrt(1/2), sqrt(2)) and s = (m-1)/(m+1),
- * log(m) = 2(s + s^3/3 + s^5/5 + ...). */
+/* log2(x), relative error at most 2^-22. With m in [sqrt(1/2), sqrt(2)) and s = (m-1)/(m+1), log(m) = 2(s +
+ * s^3/3 + s^5/5 + ...). */
 static inline __attribute__((always_inline)) float sc_lg2(float x)
 {
     int tiny = x < 0x1p-126f;
@@ -50,7 +51,7 @@ static inline __attribute__((always_inline)) float sc_lg2(float x)
     p = p * z + 5.7707802e-1f;
     p = p * z + 9.6179669e-1f;
     p = p * z;
-    /* 2 log2(e) in two parts, the first of few enough digits that the product with s is nearly exact */
+    /* 2 log2(e) is split in two; the first part has so few digits that its product with s is nearly exact */
     float result = (float)(e - (tiny ? 24 : 0)) + (s * 2.8853900817779268f + s * p);
     result = x == sc_float_of(0x7f800000u) ? x : result;
     result = x == 0.0f ? sc_float_of(0xff800000u) : result;
@@ -88,8 +89,8 @@ static inline __attribute__((always_inline)) float sc_tanh(float x)
     return x == x ? sc_float_of(bits) : sc_float_of(0x7fffffffu);
 }
 
-/* div.approx: exact but for 2^126 < |b| < 2^128, where the ISA promises 0, or NaN for an infinite dividend.
- */
+/* div.approx: exact, except for 2^126 < |b| < 2^128, where the ISA specifies 0, or NaN for an infinite
+ * dividend. */
 static inline __attribute__((always_inline)) float sc_divide_roughly(float a, float b)
 {
     uint32_t size = sc_bits_of(b) & 0x7fffffffu;

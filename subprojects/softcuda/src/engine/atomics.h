@@ -22,7 +22,7 @@ enum sc_shuffle { SC_SHUFFLE_UP, SC_SHUFFLE_DOWN, SC_SHUFFLE_BFLY, SC_SHUFFLE_ID
 enum sc_vote { SC_VOTE_ALL, SC_VOTE_ANY, SC_VOTE_UNI, SC_VOTE_BALLOT };
 enum sc_match { SC_MATCH_ANY, SC_MATCH_ALL };
 
-/* The new value of a cell of `bytes` bytes. type: 'u', 's', 'b', 'f', 'h' (f16), 'g' (bf16), 'H', 'G'
+/* Returns the new value of a cell of `bytes` bytes. type: 'u', 's', 'b', 'f', 'h' (f16), 'g' (bf16), 'H', 'G'
  * (pairs). */
 uint64_t sc_atomic_apply(unsigned operation, char type, unsigned bytes, uint64_t old, uint64_t b, uint64_t c);
 

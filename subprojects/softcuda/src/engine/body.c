@@ -1,4 +1,4 @@
-/* Function bodies: declarations, labels and instructions. */
+/* Parses function bodies: declarations, labels and instructions. */
 #include "build.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static void split_opcode(struct sc_instruction *now, const struct sc_token *word
     }
 }
 
-/* How much of the instruction's text a message shows */
+/* Number of characters of the instruction's text to show in a message */
 static int shown_of(const struct sc_build *build)
 {
     const char *text = build->now->text;
@@ -106,7 +106,7 @@ static const struct {
     {".s64", 8},  {".f64", 8}, {".f16x2", 4}, {".bf16x2", 4}, {".pred", 1}, {".b128", 16},
 };
 
-/* [.align N] [.v2|.v4] .type, with what else may stand between */
+/* [.align N] [.v2|.v4] .type, with other directives in between */
 bool sc_read_variable_type(struct sc_build *build, uint32_t *element_bytes, uint64_t *align)
 {
     uint32_t lanes = 1;
@@ -232,7 +232,8 @@ static void skip_line(struct sc_build *build)
     while (build->token.kind != SC_TOKEN_END && build->token.line == line) sc_advance(build);
 }
 
-/* Leaves a scope. A label that was used in it but not yet seen may still come in the scope around it. */
+/* Leaves a scope. A label that was used in it but not defined yet may still be defined in the enclosing
+ * scope. */
 static bool leave_scope(struct sc_build *build)
 {
     sc_vec(struct sc_name) open = {0};
@@ -295,7 +296,7 @@ static bool read_statement(struct sc_build *build, unsigned *depth)
             sc_advance(build);
             if (sc_accept(build, ".branchtargets")) return read_table(build, &word);
             if (sc_token_is(&build->token, ".callprototype") || sc_token_is(&build->token, ".calltargets"))
-                return skip_to(build, ";"); /* the call's variables say the same */
+                return skip_to(build, ";"); /* the call's variables carry the same information */
             return sc_set_label(build, sc_find_label(build, word.text, word.bytes));
         }
     }

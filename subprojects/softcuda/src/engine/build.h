@@ -1,6 +1,5 @@
-/* State while a module is read: the parser fills it, the selectors turn one PTX instruction after another
- * into instructions on values (ir.h). The first failure is kept in `status`; everything afterwards does
- * nothing.
+/* State while a module is loaded: the parser fills it, and the selectors turn each PTX instruction into
+ * instructions on values (ir.h). `status` keeps the first failure; after it all functions do nothing.
  */
 #ifndef SOFTCUDA_ENGINE_BUILD_H
 #define SOFTCUDA_ENGINE_BUILD_H
@@ -15,7 +14,7 @@ enum sc_operand_kind {
     SC_OPERAND_LITERAL, /* bits, literal_kind */
     SC_OPERAND_ADDRESS, /* [value or name + offset]; value 0 for an absolute address */
     SC_OPERAND_VECTOR,  /* elements */
-    SC_OPERAND_NAME,    /* anything with a name that is not a register; offset may be added */
+    SC_OPERAND_NAME,    /* a name that is not a register; may have an offset */
     SC_OPERAND_SINK,    /* _ */
 };
 
@@ -49,48 +48,48 @@ struct sc_part {
     uint32_t bytes;
 };
 
-/* One PTX instruction as read */
+/* One parsed PTX instruction */
 struct sc_instruction {
     uint32_t line;
-    const char *text; /* from its opcode on */
+    const char *text; /* starts at its opcode */
     struct sc_part part[SC_PARTS_MAX];
     unsigned part_count;
-    uint32_t used; /* bit for each part that a selector understood */
+    uint32_t used; /* bit mask of the parts that a selector understood */
     struct sc_operand operand[SC_OPERANDS_MAX];
     unsigned count;
     uint32_t guard;
     bool negated;
-    bool weighed; /* its weight of one is given to an emitted instruction */
+    bool weighed; /* an emitted instruction already carries its weight of one */
 };
 
 struct sc_module_shared {
     const char *text;
     uint32_t name_bytes;
     uint64_t bytes, align;
-    uint32_t offset; /* in the present function, or UINT32_MAX */
+    uint32_t offset; /* in the current function, or UINT32_MAX */
 };
 
 struct sc_device_function {
     const char *text;
     uint32_t bytes;
-    struct sc_lexer at; /* at its return parameters or its name */
+    struct sc_lexer at; /* position of its return parameters or its name */
     bool defined, weak;
     /* callgraph.c */
     bool indirect;      /* calls through pointers */
     bool stack;         /* uses alloca */
-    bool address_taken; /* known only if the module calls through pointers */
+    bool address_taken; /* recorded only if the module calls through pointers */
     bool recursive;
     uint32_t first_call, call_count; /* in sc_build.call_names */
-    uint32_t instructions, expanded; /* of its own; with all calls expanded */
+    uint32_t instructions, expanded; /* its own; and with all calls expanded */
 };
 
-/* A function that is compiled into the present program: see stack.c. Part i + 1 of the program; part 0 is the
- * entry. */
+/* A function that is compiled into the current program as its part i + 1; part 0 is the entry. See
+ * stack.c. */
 struct sc_outlined {
     uint32_t function, label, frame_bytes;
 };
 
-/* A constant whose value is known when the program has been read */
+/* A constant whose value is known only when the whole program has been read */
 enum sc_late_kind { SC_LATE_FRAME, SC_LATE_LIMIT };
 struct sc_late {
     uint32_t value;
@@ -100,7 +99,7 @@ struct sc_late {
 
 #define SC_ARGUMENTS_MAX 64u
 
-/* Variables that a call passes: in local memory, from the caller's frame on */
+/* Variables that a call passes, in local memory; offsets count from the caller's frame */
 struct sc_arguments {
     uint64_t offset[SC_ARGUMENTS_MAX], size[SC_ARGUMENTS_MAX];
     unsigned count;
@@ -119,30 +118,33 @@ struct sc_build {
     struct sc_diagnostic *diagnostic;
     sc_vec(struct sc_module_shared) shared;
     sc_vec(struct sc_device_function) functions;
-    sc_vec(struct sc_part) call_names; /* of all functions, by name */
-    /* the present function */
+    sc_vec(struct sc_part) call_names; /* callees of all functions, by name */
+    /* the current function */
     struct sc_ir_function ir;
     struct sc_instruction *now;
-    uint32_t first_temporary; /* values from here on belong to the present instruction */
+    uint32_t first_temporary; /* values from here on belong to the current instruction */
     uint32_t special[SC_SPECIAL_COUNT];
     sc_vec(uint32_t) constants;
-    sc_vec(uint32_t) dynamic; /* constants that hold addresses of the dynamic shared memory */
+    sc_vec(uint32_t) dynamic; /* constants that hold addresses of dynamic shared memory */
     uint32_t dynamic_align;
-    uint32_t carry;             /* the value that is CC.CF */
-    uint32_t return_label;      /* of the call being expanded, or UINT32_MAX */
-    unsigned call_depth, calls; /* calls: expanded in this function so far */
+    uint32_t carry;             /* the value that holds CC.CF */
+    uint32_t return_label;      /* of the call that is being expanded, or UINT32_MAX */
+    unsigned call_depth, calls; /* calls: number of calls expanded in this function */
     /* stack.c */
     sc_vec(struct sc_outlined) outlined;
     sc_vec(uint32_t) sites;          /* labels that calls return to */
-    sc_vec(uint32_t) returns, jumps; /* instructions: indexed branches back, and to an address */
+    sc_vec(uint32_t) returns, jumps; /* instructions: indexed branches that return, and branches to an
+                                        address */
     sc_vec(struct sc_late) late;
     sc_vec(struct sc_range_of_values) ranges; /* registers in scope, with their scopes */
-    uint32_t part;                            /* of the program, being read */
-    uint32_t frame;                           /* the value that is the frame of parts 1 and up, or 0 */
-    uint32_t top;                             /* the value that is the end of the stack, with alloca; or 0 */
+    uint32_t part;                            /* part of the program that is being read */
+    uint32_t frame;                           /* the value that holds the frame's address, in parts 1 and up;
+                                                 or 0 */
+    uint32_t top;                             /* the value that holds the end of the stack, if alloca is used;
+                                                 or 0 */
     uint32_t first_range;                     /* of this part, in ranges */
     uint32_t save_at, save_bytes;             /* in the frame: where registers are saved */
-    bool deep;                                /* the depth of the stack is not known */
+    bool deep;                                /* the depth of the stack is unknown */
 };
 
 /* Records the first failure. Returns false for convenience. */
@@ -150,7 +152,7 @@ bool sc_fail(struct sc_build *build, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool sc_fail_memory(struct sc_build *build);
 
-/* Tokens. sc_go_to: reads on at another place, which may be in another text. */
+/* Tokens. sc_go_to: continues at another position, possibly in another text. */
 void sc_go_to(struct sc_build *build, struct sc_lexer at);
 void sc_advance(struct sc_build *build);
 bool sc_accept(struct sc_build *build, const char *word);
@@ -158,33 +160,34 @@ bool sc_expect(struct sc_build *build, const char *word);
 
 /* operand.c */
 bool sc_read_operand(struct sc_build *build, struct sc_operand *operand);
-bool sc_read_integer(struct sc_build *build, int64_t *value); /* a constant, with sign */
+bool sc_read_integer(struct sc_build *build, int64_t *value); /* a signed constant */
 
-/* body.c: from '{' to the matching '}' */
+/* body.c: reads from '{' to the matching '}' */
 bool sc_read_body(struct sc_build *build);
 
-/* call.c: a call, from behind its opcode to its semicolon */
+/* call.c: reads a call, after its opcode, up to the semicolon */
 bool sc_read_call(struct sc_build *build);
-/* A callee's (.param .b64 name, ...) as names for the caller's variables, or for new ones in the frame (NULL)
- */
+/* Binds a callee's parameters (.param .b64 name, ...) to the caller's variables, or to new ones in the frame
+ * (NULL) */
 bool sc_bind(struct sc_build *build, const struct sc_arguments *arguments);
 
-/* callgraph.c. The first reads a body, from '{' on, and notes what it calls. The second looks for functions
- * named other than in calls, in the body that follows `at`. The third is called when all have been read. */
+/* callgraph.c. sc_scan_body reads a body, from '{' on, and records what it calls. sc_mark_addresses finds
+ * functions whose address is taken in the body at `at`. sc_find_recursion is called when all bodies were
+ * scanned. */
 bool sc_scan_body(struct sc_build *build, struct sc_device_function *function);
 void sc_mark_addresses(struct sc_build *build, struct sc_lexer at);
 bool sc_find_recursion(struct sc_build *build);
 
-/* stack.c. A call of a function, or through a pointer if that is not 0 */
+/* stack.c: a call of a function or, if `pointer` is not 0, through that pointer */
 bool sc_call_outlined(struct sc_build *build, uint32_t function, uint32_t pointer,
                       const struct sc_arguments *in, const struct sc_arguments *out);
 uint64_t sc_function_address(const struct sc_build *build, uint32_t function);
-uint32_t sc_frame_base(struct sc_build *build); /* what offsets of local variables count from */
+uint32_t sc_frame_base(struct sc_build *build); /* the base of local variables' offsets */
 bool sc_begin_stack(struct sc_build *build);    /* at the start of a function that uses alloca */
-bool sc_read_outlined(struct sc_build *build);  /* when the entry has been read: everything that it calls */
+bool sc_read_outlined(struct sc_build *build);  /* after the entry: reads all functions that it calls */
 bool sc_read_variable_type(struct sc_build *build, uint32_t *element_bytes, uint64_t *align);
 
-/* emit.c: values and instructions. Value 0 is returned on failure. */
+/* emit.c: values and instructions. Functions that return a value return 0 on failure. */
 uint32_t sc_new_value(struct sc_build *build, unsigned bytes);
 uint32_t sc_constant(struct sc_build *build, unsigned bytes, uint64_t bits);
 uint32_t sc_special_value(struct sc_build *build, enum sc_special special);
@@ -192,51 +195,52 @@ uint32_t sc_new_label(struct sc_build *build);
 bool sc_set_label(struct sc_build *build, uint32_t label);
 uint32_t sc_find_label(struct sc_build *build, const char *text, uint32_t bytes);
 
-/* The address, value or constant that a named thing stands for; 0 on failure. */
+/* The address, value or constant of a named object; 0 on failure. */
 uint32_t sc_name_value(struct sc_build *build, const struct sc_operand *operand, unsigned bytes);
 
-/* An operand as a source of `bytes` bytes; type 'f' makes literals floating point. 0 on failure. */
+/* An operand as a source of `bytes` bytes; with type 'f', literals are floating point. 0 on failure. */
 uint32_t sc_source(struct sc_build *build, const struct sc_operand *operand, unsigned bytes, char type);
 
-/* An operand as a destination of `bytes` bytes; a sink gives a fresh value. 0 on failure. */
+/* An operand as a destination of `bytes` bytes; a sink gets a new value. 0 on failure. */
 uint32_t sc_target(struct sc_build *build, const struct sc_operand *operand, unsigned bytes);
 
-/* Appends an instruction with the present line and guard; NULL on failure. Results that are temporaries are
- * not guarded. The pointer is valid until the next one is appended. */
+/* Appends an instruction with the current line and guard; NULL on failure. Results that are temporaries are
+ * not guarded. The pointer is valid until the next instruction is appended. */
 struct sc_ir *sc_emit(struct sc_build *build, uint16_t code);
 
-/* Emits the row called by the formatted name. */
+/* Emits the row of ops.def with this name. */
 bool sc_emit_row(struct sc_build *build, const char *name, uint32_t result, uint32_t a, uint32_t b,
                  uint32_t c, uint32_t e);
-/* The same on the present instruction's operands: destination 0, sources from 1 on. */
+/* The same with the current instruction's operands: destination 0, sources from 1 on. */
 bool sc_emit_operands(struct sc_build *build, const char *name, bool saturate);
 
-/* select_memory.c: an address operand as one value, its offset added. The first finds the space among the
- * modifiers, the second has it given. */
+/* select_memory.c: computes an address operand, with its offset, as one value. sc_wide_address takes the
+ * space from the modifiers; for sc_wide_address_in the caller sets it. */
 bool sc_wide_address(struct sc_build *build, const struct sc_operand *operand, struct sc_access *access,
                      uint32_t *base);
 bool sc_wide_address_in(struct sc_build *build, const struct sc_operand *operand, struct sc_access *access,
                         uint32_t *base);
 
-/* select_packed.c: an instruction on one number or on a pair in one register, number by number */
+/* select_packed.c: an instruction on one number, or on a pair in one register, which is processed number by
+ * number */
 struct sc_parts {
-    const char *stem, *type; /* of the row; of the instruction */
+    const char *stem, *type; /* of the row's name; of the instruction */
     bool flush, saturate, relu;
     bool cross_sign; /* .xorsign.abs */
     uint8_t rounding;
 };
 bool sc_emit_parts(struct sc_build *build, const struct sc_parts *parts);
 
-/* modifiers of the present instruction */
+/* modifiers of the current instruction */
 bool sc_has(struct sc_build *build, const char *modifier);
 bool sc_part_is(const struct sc_part *part, const char *text);
 
-/* The last type among the modifiers but `from_end`: "s32" and so on; "" when there is none. */
+/* The type modifier at position `from_end`, counted from the last: "s32" and so on; "" if there is none. */
 const char *sc_type(struct sc_build *build, unsigned from_end);
 unsigned sc_type_bits(const char *type);
-const char *sc_untyped(const char *type); /* b32 for s32, u32; itself for others */
+const char *sc_untyped(const char *type); /* b32 for s32 and u32; other types unchanged */
 
-/* select*.c: one PTX instruction */
+/* select*.c: translates one PTX instruction */
 bool sc_select(struct sc_build *build);
 typedef bool sc_selector(struct sc_build *build);
 struct sc_selector_entry {

@@ -1,14 +1,14 @@
-/* Calls: the callee's body is read again in place of the call, where that is possible (see stack.c for where
- * it is not). Parameters and results are passed in local memory. */
+/* Calls: if possible, the callee's body is read again in place of the call (stack.c handles the other cases).
+ * Parameters and results are passed in local memory. */
 #include "build.h"
 
 #include <string.h>
 
 #define DEPTH_MAX 32u
 #define CALLS_MAX 20000u
-#define EXPANDED_MAX 30000u /* instructions of an entry, beyond which calls are not expanded */
+#define EXPANDED_MAX 30000u /* instructions of an entry; above this, calls are not expanded */
 
-/* (a, b, c), all names of .param variables */
+/* (a, b, c), where all are names of .param variables */
 static bool read_arguments(struct sc_build *build, struct sc_arguments *arguments)
 {
     if (!sc_expect(build, "(")) return false;
@@ -81,7 +81,7 @@ static uint32_t load_argument(struct sc_build *build, uint64_t offset, unsigned 
     return value;
 }
 
-/* vprintf and __assertfail are the device runtime's own. */
+/* vprintf and __assertfail are functions of the device runtime. */
 static bool call_builtin(struct sc_build *build, bool print, const struct sc_arguments *in,
                          const struct sc_arguments *out)
 {
@@ -92,7 +92,7 @@ static bool call_builtin(struct sc_build *build, bool print, const struct sc_arg
     if (!ir) return false;
     ir->source[0] = first, ir->source[1] = second, ir->source[2] = third;
     ir->source_count = third ? 3 : 2;
-    if (print) build->ir.ordered = true; /* output comes block after block */
+    if (print) build->ir.ordered = true; /* output is in the order of blocks */
     ir->result[0] = result, ir->result_count = result != 0;
     if (!result) return true;
     ir = sc_emit(build, SC_OP_STORE);
@@ -114,7 +114,7 @@ static bool call_heap(struct sc_build *build, bool release, const struct sc_argu
     ir->immediate = release;
     ir->source[0] = value, ir->source_count = 1;
     ir->result[0] = result, ir->result_count = result != 0;
-    build->ir.ordered = build->ir.heap = true; /* addresses follow the order of blocks */
+    build->ir.ordered = build->ir.heap = true; /* addresses depend on the order of blocks */
     if (release) return true;
     ir = sc_emit(build, SC_OP_STORE);
     if (!ir) return false;
@@ -129,7 +129,7 @@ static bool is_called(const struct sc_device_function *function, const char *nam
     return strlen(name) == function->bytes && memcmp(function->text, name, function->bytes) == 0;
 }
 
-/* Reads the callee's text at `at` with the arguments bound. */
+/* Reads the callee's text at `at`, with the arguments bound to its parameters. */
 static bool expand(struct sc_build *build, struct sc_lexer at, const struct sc_arguments *in,
                    const struct sc_arguments *out)
 {

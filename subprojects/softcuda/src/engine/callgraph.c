@@ -1,4 +1,4 @@
-/* Which functions call which: found by reading all bodies once before any is compiled. */
+/* The call graph, from a pass over all bodies before any of them is compiled. */
 #include "build.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static bool begins(const struct sc_token *token, const char *word)
            (token->bytes == n || token->text[n] == '.');
 }
 
-/* Behind the opcode of a call: up to what is called */
+/* Called after the opcode of a call: skips to the callee */
 static void skip_results(struct sc_build *build)
 {
     if (!sc_token_is(&build->token, "(")) return;
@@ -22,7 +22,7 @@ static void skip_results(struct sc_build *build)
 static bool note_call(struct sc_build *build, struct sc_device_function *function)
 {
     struct sc_token callee = build->token;
-    if (callee.kind != SC_TOKEN_WORD) return true; /* the compiler will complain */
+    if (callee.kind != SC_TOKEN_WORD) return true; /* reported later, by the compilation */
     sc_advance(build);
     if (callee.text[0] == '%') {
         function->indirect = true;
@@ -79,7 +79,7 @@ void sc_mark_addresses(struct sc_build *build, struct sc_lexer at)
     } while (depth && build->token.kind != SC_TOKEN_END);
 }
 
-/* Appends what `from` may call to the queue, unless it was seen. */
+/* Appends the functions that `from` may call to the queue, unless they are in `seen`. */
 static void visit(struct sc_build *build, const struct sc_device_function *from, unsigned char *seen,
                   uint32_t *queue, uint32_t *count)
 {
@@ -95,10 +95,10 @@ static void visit(struct sc_build *build, const struct sc_device_function *from,
         if (build->functions.at[i].address_taken && !seen[i]) seen[i] = 1, queue[(*count)++] = i;
 }
 
-#define FUNCTIONS_MAX 2048u /* above this, all count as recursive: the search takes quadratic time */
+#define FUNCTIONS_MAX 2048u /* above this all functions count as recursive: the search is quadratic */
 #define EXPANDED_MAX 1000000u
 
-/* Instructions of a function with all that it calls expanded, or EXPANDED_MAX */
+/* Number of instructions of a function with all its calls expanded, or EXPANDED_MAX */
 static uint32_t expanded(struct sc_build *build, struct sc_device_function *function, unsigned depth)
 {
     if (function->expanded) return function->expanded;

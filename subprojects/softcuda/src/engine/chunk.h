@@ -1,5 +1,5 @@
-/* The addresses of sixteen lanes, and what can be told of them at once. Included by the files that are built
- * once for each instruction set: with AVX-512 the addresses stay in two registers. */
+/* Addresses of sixteen lanes, and checks on all of them at once. Included by files that are built once per
+ * instruction set; with AVX-512 the addresses stay in two registers. */
 #ifndef SOFTCUDA_ENGINE_CHUNK_H
 #define SOFTCUDA_ENGINE_CHUNK_H
 
@@ -36,7 +36,7 @@ SC_INLINE uint64_t first_address(const unsigned char *at, unsigned address_bytes
 
 #if defined(__AVX512F__)
 
-/* Of 32-bit addresses `low` holds all sixteen, without the base. */
+/* For 32-bit addresses, `low` holds all sixteen, without the base. */
 struct chunk {
     __m512i low, high;
 };
@@ -56,7 +56,7 @@ SC_INLINE struct chunk addresses(const unsigned char *at, unsigned address_bytes
     return chunk;
 }
 
-/* The 64-bit addresses of 32-bit ones */
+/* Converts 32-bit addresses to 64-bit ones */
 SC_INLINE struct chunk widen(const struct chunk *chunk, unsigned address_bytes, uint64_t base)
 {
     if (address_bytes == 8) return *chunk;
@@ -67,7 +67,7 @@ SC_INLINE struct chunk widen(const struct chunk *chunk, unsigned address_bytes, 
     return wide;
 }
 
-/* Is lane i at first + i * step, for all lanes? `step` is a constant where this is inlined. */
+/* Whether lane i is at first + i * step, for all lanes. `step` is a constant when this is inlined. */
 SC_INLINE bool follows(const struct chunk *chunk, unsigned address_bytes, uint64_t base, uint64_t first,
                        uint64_t step)
 {
@@ -87,7 +87,7 @@ SC_INLINE bool follows(const struct chunk *chunk, unsigned address_bytes, uint64
     return (_mm512_cmpneq_epi64_mask(low, chunk->low) | _mm512_cmpneq_epi64_mask(high, chunk->high)) == 0;
 }
 
-/* Are all lanes aligned to `step` and inside the window? For a widened chunk. */
+/* Whether all lanes are aligned to `step` and inside the window. pre: a widened chunk. */
 SC_INLINE bool all_inside(const struct chunk *chunk, const struct sc_window *window, uint64_t step)
 {
     uint64_t room = window->end - window->begin;
@@ -108,7 +108,7 @@ SC_INLINE void spread(const struct chunk *chunk, uint64_t *address)
 
 #else
 
-/* The lanes as they are in the register; `address` only after widen. */
+/* `at` points to the lanes in the register file; `address` is set by widen. */
 struct chunk {
     const unsigned char *at;
     uint64_t address[SC_CHUNK];
@@ -171,7 +171,7 @@ SC_INLINE void spread(const struct chunk *chunk, uint64_t *address)
 
 #endif
 
-/* Are the 32-bit values of a chunk those of another one? */
+/* Whether the 32-bit values of a chunk equal those of another one */
 SC_INLINE bool equal_lanes(const unsigned char *a, const uint32_t *b)
 {
     uint32_t different = 0;
@@ -180,8 +180,8 @@ SC_INLINE bool equal_lanes(const unsigned char *a, const uint32_t *b)
     return different == 0;
 }
 
-/* Scattered elements of 4 bytes, all of them accessible, at `offset` from their addresses. (The gather
- * instructions are several times slower than this on processors with the fix for gather data sampling.) */
+/* Gathers elements of 4 bytes, at `offset` from their addresses; all must be accessible. (On processors with
+ * the fix for gather data sampling, the gather instructions are several times slower than this.) */
 SC_INLINE void gather32(uint32_t *out, const uint64_t *address, unsigned offset)
 {
     _Pragma("GCC unroll 16") for (unsigned i = 0; i < SC_CHUNK; i++) out[i] =

@@ -195,7 +195,7 @@ static const struct {
 
 const char *sc_type(struct sc_build *build, unsigned from_end)
 {
-    static const char none[8] = ""; /* selectors look at the first characters of a type */
+    static const char none[8] = ""; /* padded because selectors read the first characters of a type */
     struct sc_instruction *now = build->now;
     for (unsigned k = now->part_count; k-- > 1;)
         for (size_t i = 0; i < sizeof types / sizeof *types; i++)

@@ -1,4 +1,4 @@
-/* One .entry: its parameters and directives, its body, and the way from there to a program. */
+/* Reads one .entry: parameters, directives and body, and compiles it to a program. */
 #include "parse.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ void sc_begin_function(struct sc_build *build)
     build->deep = false;
     build->now = NULL;
     for (uint32_t i = 0; i < build->shared.count; i++) build->shared.at[i].offset = UINT32_MAX;
-    if (!sc_vec_push(&build->ir.values, (struct sc_value){0})) sc_fail_memory(build); /* value 0 is none */
+    if (!sc_vec_push(&build->ir.values, (struct sc_value){0})) sc_fail_memory(build); /* value 0 means none */
 }
 
 /* .param .u64 .ptr .global .align 8 name[24] */
@@ -31,7 +31,7 @@ static bool read_parameter(struct sc_build *build, struct sc_function *function)
     uint64_t align, bytes;
     if (!sc_expect(build, ".param") || !sc_read_variable_type(build, &element, &align)) return false;
     bytes = element;
-    while (build->token.kind == SC_TOKEN_WORD && build->token.text[0] == '.') { /* .ptr and what it says */
+    while (build->token.kind == SC_TOKEN_WORD && build->token.text[0] == '.') { /* .ptr and its attributes */
         bool takes_number = sc_token_is(&build->token, ".align");
         int64_t ignored;
         sc_advance(build);
@@ -78,7 +78,7 @@ static bool read_directives(struct sc_build *build, struct sc_function *function
     return true;
 }
 
-/* Dynamic shared memory begins where the static part ends. */
+/* Dynamic shared memory starts at the end of the static part. */
 static void place_dynamic(struct sc_build *build)
 {
     if (!build->dynamic.count) return;

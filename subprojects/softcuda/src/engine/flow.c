@@ -1,4 +1,4 @@
-/* Basic blocks and their order. */
+/* Finds basic blocks and their order. */
 #include "ir.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ bool sc_find_blocks(struct sc_ir_function *function)
     if (!block_of) return false;
     for (uint32_t i = 0; i <= count; i++) block_of[i] = NONE;
     for (uint32_t i = 0; i < function->labels.count; i++)
-        block_of[function->labels.at[i]] = 0; /* a block begins */
+        block_of[function->labels.at[i]] = 0; /* marks the start of a block */
     bool ok = cut_blocks(function, block_of);
     for (uint32_t i = 0; ok && i < function->blocks.count; i++) {
         struct sc_ir_block *block = &function->blocks.at[i];
@@ -74,9 +74,9 @@ struct visit {
     uint32_t block, next;
 };
 
-/* Numbers blocks in depth-first postorder; a block not reached keeps NONE. `depth` (may be NULL) says how
- * many loops hold a block: of two successors the one in fewer loops is visited first, so that it comes later
- * in reverse order. */
+/* Numbers blocks in depth-first postorder; unreachable blocks keep NONE. `depth`, which may be NULL, is the
+ * loop depth of each block: the successor in fewer loops is visited first, so that it comes later in reverse
+ * order. */
 static bool postorder(const struct sc_ir_function *function, uint32_t root, const uint32_t *depth,
                       uint32_t *number, uint32_t *sequence, uint32_t *count)
 {
@@ -177,7 +177,7 @@ static void find_dominators(const struct predecessors *before, uint32_t root, co
     }
 }
 
-/* Blocks in preorder of the tree of dominators: a block dominates the `size` blocks from `enter` on. */
+/* Blocks in preorder of the dominator tree: a block dominates the `size` blocks from `enter` on. */
 struct tree {
     uint32_t *enter, *size, *next;
 };
@@ -201,9 +201,9 @@ static bool dominates(const struct tree *tree, uint32_t a, uint32_t b)
     return tree->enter[b] - tree->enter[a] < tree->size[a];
 }
 
-/* For every edge to a block that dominates its source: the blocks of that loop are one level deeper. A loop
- * with several such edges counts several times for some of its blocks, which changes no comparison that
- * matters. */
+/* Computes loop depths: for every edge to a block that dominates its source, the blocks of that loop are one
+ * level deeper. A loop with several such edges counts several times for some of its blocks; this does not
+ * affect the comparisons. */
 static void find_depth(const struct sc_ir_function *function, const struct predecessors *before,
                        const uint32_t *number, const struct tree *tree, uint32_t *depth, uint32_t *stack,
                        uint32_t *mark)
@@ -238,12 +238,13 @@ static void find_depth(const struct sc_ir_function *function, const struct prede
     }
 }
 
-/* In the chosen order, does every edge backwards go to a block that dominates all blocks up to its source?
- * Then lanes that wait are always at or after the running ones, and none overtakes another within a loop. */
+/* Whether in the chosen order every backward edge goes to a block that dominates all blocks up to the edge's
+ * source. Then waiting lanes are always at or after the running ones, and no lane overtakes another within a
+ * loop. */
 static bool is_regular(const struct sc_ir_function *function, const struct tree *tree, uint32_t *extent)
 {
     uint32_t blocks = function->order.count;
-    if (blocks > 4096) return false; /* the check is not linear */
+    if (blocks > 4096) return false; /* because the check is not linear */
     for (uint32_t i = 0; i < blocks; i++) extent[i] = i;
     for (uint32_t i = 0; i < blocks; i++) {
         const struct sc_ir_block *block = &function->blocks.at[function->order.at[i]];
@@ -252,7 +253,7 @@ static bool is_regular(const struct sc_ir_function *function, const struct tree 
             if (to == NONE) continue;
             uint32_t at = function->blocks.at[to].order;
             if (at > i) continue;
-            /* so far it was found to dominate all blocks before `extent` */
+            /* it is known to dominate all blocks before `extent` */
             while (extent[at] <= i && dominates(tree, to, function->order.at[extent[at]])) extent[at]++;
             if (extent[at] <= i) return false;
         }
@@ -266,7 +267,7 @@ struct ordering {
     uint32_t *number, *sequence, *dominator, *depth, *stack, *mark;
 };
 
-/* Appends the blocks that can be reached from `root` to the order. */
+/* Appends the blocks that are reachable from `root` to the order. */
 static bool order_from(struct sc_ir_function *function, struct ordering *o, uint32_t root)
 {
     uint32_t blocks = function->blocks.count, count = 0;
@@ -296,7 +297,8 @@ static uint32_t block_at(const struct sc_ir_function *function, uint32_t instruc
     return low;
 }
 
-/* Appends a part after all that it calls, so that lanes in a callee run before those that wait for them. */
+/* Appends a part after the parts that it calls, so that lanes in a callee run before those that wait for
+ * them. */
 static bool order_part(struct sc_ir_function *function, struct ordering *o, uint32_t part,
                        unsigned char *done, unsigned depth)
 {
@@ -309,7 +311,7 @@ static bool order_part(struct sc_ir_function *function, struct ordering *o, uint
     return order_from(function, o, part ? block_at(function, function->parts.at[part - 1]) : 0);
 }
 
-/* With functions that are not expanded, each is put in order as if calls were no branches. */
+/* Orders functions that are not expanded one by one, as if calls were not branches. */
 static bool order_parts(struct sc_ir_function *function, struct ordering *o)
 {
     struct sc_ir_function alone = *function;

@@ -1,4 +1,4 @@
-/* The registers of one warp, as the operands of a matrix instruction. */
+/* The registers of one warp as operands of a matrix instruction. */
 #ifndef SOFTCUDA_ENGINE_FRAGMENT_H
 #define SOFTCUDA_ENGINE_FRAGMENT_H
 
@@ -7,7 +7,7 @@
 #include "ops.h"
 
 #define SC_WARP 32u
-#define SC_MATRIX_ELEMENTS 1024u /* of a matrix: 16 x 64 four-bit numbers, or 32 x 32 others */
+#define SC_MATRIX_ELEMENTS 1024u /* of a matrix: 16 x 64 four-bit numbers, or 32 x 32 larger ones */
 
 struct sc_warp {
     const struct sc_group *group;
@@ -25,7 +25,7 @@ static inline uint32_t sc_active_lanes(const struct sc_group *group, uint32_t fi
     return bits;
 }
 
-/* The next warp that has an active lane; false at the end. Starts with warp->first == UINT32_MAX. */
+/* Moves to the next warp that has an active lane; false at the end. warp->first == UINT32_MAX starts. */
 static inline bool sc_next_warp(struct sc_warp *warp, const struct sc_group *group, const struct sc_op *op)
 {
     uint32_t begin = group->first_chunk / 2 * SC_WARP, end = (group->first_chunk + group->chunks) * SC_CHUNK;
@@ -56,7 +56,7 @@ static inline void sc_fragment_put(const struct sc_warp *warp, unsigned operand,
         ((sc_lane32 *)(void *)at)[warp->first + lane] = (uint32_t)value;
 }
 
-/* Elements in one register */
+/* Elements per register */
 static inline unsigned sc_elements_of(enum sc_element type)
 {
     unsigned bits = sc_element_bits(type);

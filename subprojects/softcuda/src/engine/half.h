@@ -1,4 +1,4 @@
-/* Bit views of numbers, and the 16-bit formats: binary16 and bfloat16, to and from single precision. */
+/* Bit casts of numbers; conversions of binary16 and bfloat16 to and from single precision. */
 #ifndef SOFTCUDA_ENGINE_HALF_H
 #define SOFTCUDA_ENGINE_HALF_H
 
@@ -50,20 +50,19 @@ static inline __attribute__((always_inline)) float sc_half_to_float(uint32_t h)
     return sc_float_of(sign | bits);
 }
 
-/* Round to nearest even; overflow gives infinity, NaN the canonical 0x7fff. */
+/* Rounds to nearest even; overflow gives infinity, NaN gives the canonical 0x7fff. */
 static inline __attribute__((always_inline)) uint32_t sc_half_from_float(float x)
 {
     uint32_t bits = sc_bits_of(x), sign = (bits >> 16) & 0x8000u, rest = bits & 0x7fffffffu;
     uint32_t normal = (rest - (112u << 23) + 0xfffu + ((rest >> 13) & 1)) >> 13;
-    /* Adding 0.5 aligns the last place of a subnormal half with that of the sum, which the addition then
-     * rounds. */
+    /* Adding 0.5 aligns the last bit of a subnormal half with that of the sum, so the addition rounds it. */
     uint32_t small = sc_bits_of(sc_float_of(rest < 0x38800000u ? rest : 0) + 0.5f) - 0x3f000000u;
     uint32_t value = rest < 0x38800000u ? small : normal;
     value = rest >= 0x477ff000u ? 0x7c00u : value;
     return rest > 0x7f800000u ? 0x7fffu : sign | value;
 }
 
-/* A subnormal half to zero of the same sign */
+/* Flushes a subnormal half to zero of the same sign */
 static inline __attribute__((always_inline)) uint32_t sc_flush_half(uint32_t h)
 {
     return (h & 0x7c00u) ? h : h & 0x8000u;

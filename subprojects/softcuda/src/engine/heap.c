@@ -1,5 +1,5 @@
-/* Blocks lie one behind the other, each with a header; the search goes on where the last one ended, and joins
- * free neighbours on its way. Headers are in memory that kernels write: nothing in them is believed. */
+/* A heap of consecutive blocks, each with a header. The search continues where the last one ended, and merges
+ * free neighbours on its way. Kernels can overwrite the headers, so nothing in them is trusted. */
 #include "heap.h"
 
 #include <pthread.h>
@@ -16,10 +16,10 @@ struct header {
     uint32_t magic, used;
 };
 
-/* Guards all heaps: launches of different contexts may run at once. */
+/* Guards all heaps: launches of different contexts may run concurrently. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The first header's place holds where the next search begins. */
+/* The heap starts with the offset at which the next search begins, in the place of a header. */
 static uint64_t *cursor(uint64_t heap)
 {
     return (uint64_t *)(uintptr_t)heap;
@@ -46,7 +46,7 @@ static bool start(uint64_t heap, uint64_t end)
     return true;
 }
 
-/* Joins the free block at `offset` with those that follow it. */
+/* Merges the free block at `offset` with the free blocks that follow it. */
 static bool join(uint64_t heap, uint64_t offset, uint64_t end)
 {
     struct header *header = at(heap, offset);
@@ -70,7 +70,7 @@ static void take(uint64_t heap, uint64_t offset, uint64_t bytes)
     header->used = 1;
 }
 
-/* From `from` to `to`. *out stays 0 when there is nothing large enough. */
+/* Searches blocks in [from, to). *out stays 0 if none is large enough. */
 static bool search(uint64_t heap, uint64_t end, uint64_t from, uint64_t to, uint64_t bytes, uint64_t *out)
 {
     for (uint64_t offset = from; offset < to;) {
@@ -101,7 +101,7 @@ bool sc_heap_allocate(uint64_t heap, uint64_t heap_bytes, uint64_t bytes, uint64
     uint64_t from = ok ? *cursor(heap) : 0;
     ok = ok && search(heap, end, from, end, bytes, out);
     if (ok && !*out) {
-        *cursor(heap) = first; /* the block at `from` may become part of another */
+        *cursor(heap) = first; /* the block at `from` may have been merged into another */
         ok = search(heap, end, first, end, bytes, out);
     }
     pthread_mutex_unlock(&lock);

@@ -1,7 +1,7 @@
-/* What one lane computes: the value types of ops.def and the functions that its rows use.
+/* Computation of one lane: the value types of ops.def and the functions that its rows use.
  *
  * A lane's container is 32 or 64 bits wide; 8- and 16-bit values, halves and predicates live in 32 bits.
- * In0_T reads a container as the type T, Out_T makes a container of it. Everything is branch-free or
+ * SC_IN_T reads a container as the type T, SC_OUT_T converts to a container. All code is branch-free or
  * if-convertible, and uses only operations that IEEE 754 defines exactly, so that every build gives the same
  * bits.
  */
@@ -24,8 +24,8 @@ typedef uint8_t u8;
 typedef int8_t s8;
 typedef float f32;
 typedef double f64;
-typedef float f16, bf16; /* computed in single precision, rounded once when stored */
-typedef float f16z;      /* the same with .ftz: subnormal halves are zeros */
+typedef float f16, bf16; /* computed in single precision and rounded once when stored */
+typedef float f16z;      /* f16 with .ftz: subnormal halves are zero */
 
 typedef uint32_t __attribute__((may_alias)) sc_lane32;
 typedef uint64_t __attribute__((may_alias)) sc_lane64;
@@ -85,7 +85,7 @@ typedef double __attribute__((may_alias)) sc_lane_f64;
 
 #define SC_INLINE static inline __attribute__((always_inline))
 
-/* PTX's canonical NaNs; infinity; the least normal number */
+/* PTX's canonical NaNs; infinity; the smallest normal number */
 #define sc_nan_f32 sc_float_of(0x7fffffffu)
 #define sc_nan_f64 sc_double_of(0x7fffffffffffffffull)
 #define sc_nan_f16 sc_nan_f32
@@ -106,7 +106,7 @@ SC_INLINE double sc_canonical_f64(double x)
 }
 #define sc_canonical_any(x) _Generic((x), float : sc_canonical, double : sc_canonical_f64)(x)
 
-/* Subnormal numbers to zero of the same sign (.ftz) */
+/* Flushes subnormal numbers to zero of the same sign (.ftz) */
 SC_INLINE float sc_flush(float x)
 {
     uint32_t bits = sc_bits_of(x);
@@ -118,7 +118,7 @@ SC_INLINE float sc_flush_canonical(float x)
     return sc_flush(sc_canonical(x));
 }
 
-/* rcp/rsqrt.approx.ftz.f64 see and give the upper 32 bits only */
+/* rcp/rsqrt.approx.ftz.f64 read and write the upper 32 bits only */
 SC_INLINE double sc_rough_f64(double x)
 {
     uint64_t bits = sc_bits_of_double(x) & 0xffffffff00000000ull;
@@ -165,9 +165,9 @@ SC_INLINE double sc_sqrt_f64(double a)
     return __builtin_sqrt(a);
 }
 
-/* a * b + c, where the product is exact in double, rounded to odd: rounding that again, to half the bits or
- * fewer, gives what rounding the exact sum gives (Boldo and Melquiond, 2008). Without branches, so that it
- * becomes vector code. */
+/* a * b + c with an exact product in double, rounded to odd. Rounding the result again, to half the bits or
+ * fewer, equals rounding the exact sum once (Boldo and Melquiond, 2008). Without branches, so that it
+ * vectorises. */
 SC_INLINE double sc_fma_odd(float a, float b, float c)
 {
     double p = (double)a * (double)b, x = (double)c;
@@ -175,15 +175,16 @@ SC_INLINE double sc_fma_odd(float a, float b, float c)
     double back = sum - p;
     double error = (p - (sum - back)) + (x - back);
     uint64_t bits = sc_bits_of_double(sum);
-    uint64_t step = ~bits & 1; /* one away from zero, or towards it where the sum was rounded away */
+    uint64_t step = ~bits & 1; /* one step away from zero, or towards zero if the sum was rounded away from
+                                  it */
     step = error != 0 ? step : 0;
     step = sum - sum == 0 ? step : 0;
     uint64_t back_down = (error < 0 ? UINT64_MAX : 0) ^ (sum < 0 ? UINT64_MAX : 0);
     return sc_double_of(bits + ((step ^ back_down) - back_down));
 }
 
-/* Sums of halves and their products are no subnormal numbers of single precision: what does not fit there is
- * cut off, and leaves an odd number. */
+/* A product of halves plus a half is never subnormal in single precision. So bits that single precision lacks
+ * are truncated and the last bit is set: rounding to odd. */
 SC_INLINE float sc_fma_f16(float a, float b, float c)
 {
     uint64_t bits = sc_bits_of_double(sc_fma_odd(a, b, c)), cut = bits & 0x1fffffffu;
@@ -204,7 +205,7 @@ SC_INLINE float sc_fma_bf16(float a, float b, float c)
     return sc_float_of((uint32_t)(odd + ((step ^ back_down) - back_down)));
 }
 
-/* min, max: a number beats a NaN; -0 is less than +0 */
+/* min, max: a number wins over a NaN; -0 is less than +0 */
 #define SC_MIN_MAX(T, BITS, INTEGER)                                                                         \
     SC_INLINE T sc_min_##T(T a, T b)                                                                         \
     {                                                                                                        \
@@ -230,8 +231,8 @@ SC_MIN_MAX(f64, sc_bits_of_double, uint64_t)
 #define sc_min_bf16 sc_min_f32
 #define sc_max_bf16 sc_max_f32
 
-/* Rounded numbers to integers, saturated. NaN gives 0; with 64 bits on either side it gives the integer whose
- * only bit is the top one. */
+/* Converts rounded numbers to integers, with saturation. NaN gives 0 or, if either side has 64 bits, the
+ * integer with only the top bit set. */
 #define SC_TO_INTEGER(T, TOP)                                                                                \
     SC_INLINE uint32_t sc_to_u32_##T(T x, uint32_t high)                                                     \
     {                                                                                                        \
@@ -273,9 +274,9 @@ SC_INLINE uint32_t sc_top_bit(uint64_t x)
 }
 
 #define sc_quotient(a, b) ((a) / (b))
-/* A quotient of 32-bit integers is at least 2^-32 of itself away from the next integer, so that rounding it
- * to double crosses none; processors divide vectors of doubles, and none of integers. pre: b is not 0; the
- * quotient fits. */
+/* A quotient of 32-bit integers that is not an integer differs from the next integer by at least 2^-32 of its
+ * value, so rounding it to double does not reach that integer. Processors have vector division of doubles but
+ * not of integers. pre: b is not 0; the quotient fits. */
 SC_INLINE uint32_t sc_quotient_u32(uint32_t a, uint32_t b)
 {
     return (uint32_t)((double)a / (double)b);
@@ -285,7 +286,7 @@ SC_INLINE int32_t sc_quotient_s32(int32_t a, int32_t b)
     return (int32_t)((double)a / (double)b);
 }
 
-/* bfe and bfi read the low 8 bits of position and length */
+/* bfe and bfi use the low 8 bits of position and length */
 SC_INLINE uint64_t sc_ones(uint32_t length)
 {
     return length > 63 ? UINT64_MAX : (1ull << (length & 63)) - 1;
@@ -360,7 +361,7 @@ SC_INLINE uint32_t sc_dot2(uint32_t a, uint32_t b, int a_signed, int b_signed)
     return sum;
 }
 
-/* Of n-bit masks: bmsk and szext read the low 5 bits (.wrap), or give up above 31 (.clamp). */
+/* For bmsk and szext: the caller reduces the arguments to 5 bits (.wrap); values above 31 clamp (.clamp). */
 SC_INLINE uint32_t sc_mask_of(uint32_t position, uint32_t length)
 {
     uint64_t ones = length > 31 ? 0xffffffffull : (1ull << (length & 31)) - 1;
@@ -373,7 +374,7 @@ SC_INLINE uint32_t sc_sign_extend(uint32_t a, uint32_t length)
     return length > 31 ? a : length == 0 ? 0 : (uint32_t)((int32_t)(a << (unused & 31)) >> (unused & 31));
 }
 
-/* The position of the nth set bit of a mask, counted from `base`: upwards for n > 0, downwards for n < 0 */
+/* The position of the nth set bit of a mask from `base`: upwards for n > 0, downwards for n < 0 */
 SC_INLINE uint32_t sc_nth_bit(uint32_t mask, uint32_t base, int32_t n)
 {
     uint32_t found = UINT32_MAX, seen = 0, wanted = n < 0 ? 0 - (uint32_t)n : (uint32_t)n;

@@ -1,7 +1,7 @@
-/* A launch: blocks handed out to workers in order, and what it all cost.
+/* A launch: distributes blocks to workers in order, and sums up the cost.
  *
- * The calling thread begins alone. When a kernel turns out not to be short, helpers join in: waking one takes
- * longer than many kernels do. */
+ * The calling thread starts alone. Helpers join only if the kernel is not short: waking one takes longer than
+ * many kernels do. */
 #include <pthread.h>
 #include <string.h>
 
@@ -13,16 +13,16 @@
 struct launch {
     const struct sc_launch *wish;
     unsigned char *parameters;
-    struct sc_worker *workers; /* the first is the calling thread's */
+    struct sc_worker *workers; /* the first belongs to the calling thread */
     uint32_t worker_count;
     struct sc_offer offer;
     bool offered;
-    bool ordered; /* several workers, and the order of blocks shows */
-    bool alone;   /* atomic: that leaves so little to do at the same time that helpers only disturb */
+    bool ordered; /* there are several workers, and results depend on the order of blocks */
+    bool alone;   /* atomic: because of that order, helpers would only slow the launch down */
     struct sc_order order;
     uint64_t blocks;
     _Alignas(64) uint64_t next;     /* atomic */
-    _Alignas(64) uint64_t fault_at; /* atomic: the lowest block that faulted; UINT64_MAX when none did */
+    _Alignas(64) uint64_t fault_at; /* atomic: the lowest block that faulted; UINT64_MAX: none */
     pthread_mutex_t lock;           /* guards fault and no_memory */
     struct sc_fault fault;
     bool no_memory;
@@ -54,7 +54,7 @@ static bool run_block(struct launch *launch, struct sc_worker *worker, uint64_t 
     return ok;
 }
 
-/* How many blocks a worker takes at once: handing them out costs the more the more workers want some. */
+/* Number of blocks that a worker takes at once. Taking more at once reduces contention between workers. */
 static uint64_t share_of(const struct launch *launch, uint64_t next)
 {
     uint64_t left = next < launch->blocks ? launch->blocks - next : 0,
@@ -63,8 +63,8 @@ static uint64_t share_of(const struct launch *launch, uint64_t next)
     return share < 16 ? share : 16;
 }
 
-/* Blocks are taken in order, so when one faults all before it have been taken, and end before the launch
- * does: the lowest fault is the same however many workers there are. */
+/* Blocks are taken in order. So when a block faults, all blocks before it have been taken, and finish before
+ * the launch ends: the lowest fault does not depend on the number of workers. */
 static void work(struct launch *launch, struct sc_worker *worker)
 {
     for (;;) {
@@ -122,8 +122,8 @@ static void run_all(struct launch *launch)
     if (launch->offered) sc_pool_withdraw(&launch->offer);
 }
 
-/* A cooperative launch: each block has a worker, and they take turns in one thread, in the order of blocks,
- * so that results are always the same. */
+/* A cooperative launch: each block has a worker of its own, and all run in one thread, in turns and in the
+ * order of blocks, so that results are deterministic. */
 static void run_together(struct launch *launch)
 {
     const uint32_t *grid = launch->wish->grid;
@@ -189,7 +189,7 @@ static bool sum_touches(const struct launch *launch, struct sc_cost *cost)
     for (uint32_t w = 1; w < launch->worker_count; w++)
         if (launch->workers[w].touches) sc_touches_merge(all, launch->workers[w].touches);
     if (!sc_touches_ranges(all, &cost->touched, &cost->touched_count)) return false;
-    /* Generic addresses may have led to shared and local memory, which is no allocation. */
+    /* Drops ranges that are no allocation: generic addresses may have led to shared or local memory. */
     const struct sc_address_space *space = launch->wish->space;
     size_t kept = 0;
     for (size_t i = 0; i < cost->touched_count; i++) {
@@ -202,7 +202,7 @@ static bool sum_touches(const struct launch *launch, struct sc_cost *cost)
     return true;
 }
 
-/* Whole ranges are in one allocation or in neighbouring ones, so their first byte says what they are. */
+/* A range lies in one allocation or in adjacent ones, so the kind of its first byte holds for all of it. */
 static bool sum_accesses(const struct launch *launch, struct sc_cost *cost)
 {
     struct sc_accesses *all = launch->workers[0].accesses;

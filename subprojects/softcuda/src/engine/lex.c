@@ -54,7 +54,7 @@ static void skip_space(struct sc_lexer *lexer)
     }
 }
 
-/* Digits of `base` from `at` on; stops at the first other character. */
+/* Reads digits of `base` from `at` on, up to the first other character. */
 static const char *read_digits(const char *at, const char *end, unsigned base, uint64_t *value)
 {
     *value = 0;

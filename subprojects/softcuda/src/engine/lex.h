@@ -1,4 +1,4 @@
-/* PTX text to tokens. The text need not end in NUL and is not trusted. */
+/* Lexer for PTX. The text need not end in NUL and is not trusted. */
 #ifndef SOFTCUDA_ENGINE_LEX_H
 #define SOFTCUDA_ENGINE_LEX_H
 
@@ -30,10 +30,10 @@ struct sc_lexer {
     uint32_t line;
 };
 
-/* The next token; SC_TOKEN_END again and again at the end. Never reads outside [at, end). */
+/* Returns the next token; at the end, SC_TOKEN_END at every call. Never reads outside [at, end). */
 struct sc_token sc_lex(struct sc_lexer *lexer);
 
-/* Is the token exactly this word (or punctuation character)? */
+/* Whether the token is exactly this word or punctuation character */
 bool sc_token_is(const struct sc_token *token, const char *word);
 
 #endif

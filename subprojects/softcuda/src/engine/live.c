@@ -1,4 +1,4 @@
-/* Which values are live where blocks begin and end. */
+/* Computes which values are live at the begin and end of basic blocks. */
 #include "ir.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static bool is_register(const struct sc_ir_function *function, uint32_t value)
     return value && function->values.at[value].kind == SC_VALUE_REGISTER;
 }
 
-/* What a block reads before it writes it, and what it writes in all lanes */
+/* The values that a block reads before it writes them, and those that it writes in all lanes */
 static void sum_up(const struct sc_ir_function *function, const struct sc_ir_block *block, uint64_t *reads,
                    uint64_t *writes)
 {
@@ -41,7 +41,7 @@ static void sum_up(const struct sc_ir_function *function, const struct sc_ir_blo
     }
 }
 
-/* live_out from what follows, and live_in from that. Did live_in change? */
+/* Updates live_out from the successors, and live_in from live_out. Returns whether live_in changed. */
 static bool update_block(const struct sc_ir_function *function, const struct sc_ir_block *block,
                          const uint64_t *reads, const uint64_t *writes)
 {
@@ -61,7 +61,7 @@ static bool update_block(const struct sc_ir_function *function, const struct sc_
     return changed != 0;
 }
 
-#define LIVE_MAX_BYTES (256u << 20) /* far above what any real function takes */
+#define LIVE_MAX_BYTES (256u << 20) /* far above the needs of any real function */
 
 bool sc_find_liveness(struct sc_ir_function *function)
 {
@@ -70,7 +70,7 @@ bool sc_find_liveness(struct sc_ir_function *function)
     function->live_words = words;
     if (((uint64_t)blocks * 2 + 1) * set > LIVE_MAX_BYTES) return false;
     function->live_bits = calloc((size_t)blocks * 2 + 1, set);
-    uint64_t *own = calloc((size_t)blocks * 2 + 1, set); /* reads and writes of each block */
+    uint64_t *own = calloc((size_t)blocks * 2 + 1, set); /* `reads` and `writes` of each block */
     if (!function->live_bits || !own) {
         free(own);
         return false;

@@ -68,7 +68,7 @@ size_t sc_module_function_count(const struct sc_module *module)
 
 bool sc_module_variable(const struct sc_module *module, const char *name, uint64_t *address, size_t *bytes)
 {
-    for (uint32_t i = module->variables.count; i-- > 0;) { /* the last: it may have replaced a weak one */
+    for (uint32_t i = module->variables.count; i-- > 0;) { /* it may have replaced a weak one */
         if (strcmp(module->variables.at[i].name, name) != 0) continue;
         *address = module->variables.at[i].address;
         *bytes = module->variables.at[i].bytes;

@@ -1,4 +1,4 @@
-/* What a loaded module keeps. */
+/* A loaded module. */
 #ifndef SOFTCUDA_ENGINE_MODULE_H
 #define SOFTCUDA_ENGINE_MODULE_H
 

@@ -1,4 +1,4 @@
-/* Reads operands, and turns them into values. */
+/* Parses operands and converts them to values. */
 #include "build.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static const struct {
     {"%envreg2", SC_SPECIAL_ENVREG_2},
 };
 
-/* Special registers whose value never changes here, and clocks */
+/* Special registers that are constant on this device, and clocks */
 static const struct {
     const char *name;
     uint8_t bytes;
@@ -70,13 +70,13 @@ static bool text_is(const char *text, uint32_t bytes, const char *word)
     return strlen(word) == bytes && memcmp(text, word, bytes) == 0;
 }
 
-/* %r17 of a range declared as %r<100> */
+/* Finds %r17 in a range declared as %r<100> */
 static uint32_t find_in_range(struct sc_build *build, const char *text, uint32_t bytes)
 {
     uint32_t digits = 0;
     uint64_t number = 0;
     while (digits < bytes && text[bytes - 1 - digits] >= '0' && text[bytes - 1 - digits] <= '9') digits++;
-    for (uint32_t used = digits; used > 0; used--) { /* %a1<5> declares %a10 to %a14 too */
+    for (uint32_t used = digits; used > 0; used--) { /* %a1<5> also declares %a10 to %a14 */
         uint32_t stem = bytes - used;
         if (used > 9 || (used > 1 && text[stem] == '0')) continue;
         const struct sc_name *name = sc_names_find(&build->names, text, stem);
@@ -314,7 +314,8 @@ uint32_t sc_source(struct sc_build *build, const struct sc_operand *operand, uns
     if (operand->kind == SC_OPERAND_NAME) return sc_name_value(build, operand, bytes);
     if (operand->kind != SC_OPERAND_VALUE) return sc_fail(build, line, "a register or number is missing");
     if (build->ir.values.at[value].bytes != bytes) {
-        /* %laneid and its like may be read into 64 bits; registers must fit. */
+        /* %laneid and similar registers may be read into 64 bits; other registers must have the right
+         * size. */
         if (build->ir.values.at[value].kind == SC_VALUE_REGISTER || bytes != 8)
             return sc_fail(build, line, "operand has the wrong size");
         uint32_t wide = sc_new_value(build, 8);

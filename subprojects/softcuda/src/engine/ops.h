@@ -1,5 +1,5 @@
-/* Instruction functions. The lane-wise ones and the memory ones are built once for each instruction set of
- * the host (SC_ISA names the build); sc_op_functions picks the build that this machine can run. */
+/* Functions that execute instructions. The lane-wise and memory functions are built once per instruction set
+ * of the host (SC_ISA names the build); sc_isa picks the best build that this machine can run. */
 #ifndef SOFTCUDA_ENGINE_OPS_H
 #define SOFTCUDA_ENGINE_OPS_H
 
@@ -8,11 +8,11 @@
 
 struct sc_isa {
     const char *name;
-    sc_op_function *const *lane; /* by enum sc_code, SC_OP_LANE_COUNT of them */
+    sc_op_function *const *lane; /* by enum sc_code, SC_OP_LANE_COUNT entries */
     sc_op_function *(*load)(const struct sc_access *access);
     sc_op_function *(*store)(const struct sc_access *access);
     sc_op_function *const *product; /* mma, wmma.mma */
-    sc_op_function *const *batch;   /* runs a SC_OP_BATCH and the instructions it heads */
+    sc_op_function *const *batch;   /* runs a SC_OP_BATCH and the instructions that follow it */
     const struct sc_mask_functions *mask;
 };
 
@@ -26,24 +26,24 @@ sc_op_function sc_run_atomic, sc_run_shuffle, sc_run_vote, sc_run_match, sc_run_
     sc_run_rows_load, sc_run_rows_store, sc_run_transpose, sc_run_copy, sc_run_mbarrier, sc_run_yield,
     sc_run_polling_load, sc_run_heap, sc_run_touching;
 
-/* Do functions that are loaded now tell what they touch? */
+/* Whether functions that are loaded from this point on record their accesses. */
 bool sc_touches_wanted(void);
-/* Notes what the active lanes of a load or store touch, for those who ask. */
+/* Records the memory that the active lanes of a load or store access, if requested. */
 void sc_touch_lanes(struct sc_group *group, const struct sc_op *op);
 
-/* Counts an instruction that may be part of a loop that waits for other threads; after many of them, without
- * lanes parting or meeting, the active lanes yield. */
+/* Counts an instruction that may be part of a polling loop. After many of them without divergence or
+ * convergence, the active lanes yield. */
 void sc_poll(struct sc_group *group);
 
-/* Applies an atomic without result to a cell of memory that others may change at the same time. */
+/* Applies an atomic without result to a memory cell that other threads may access concurrently. */
 void sc_atomic_update(const struct sc_access *access, void *cell, uint64_t b);
 
-/* Is [address, address + bytes) accessible? On success *window is the range that holds it. On failure the
- * fault is recorded for `lane`. `op` says which space is meant. */
+/* Whether [address, address + bytes) is accessible in the space of `op`. On success *window is the range that
+ * contains it; on failure the fault is recorded for `lane`. */
 bool sc_check_address(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
                       uint64_t address, uint32_t bytes, uint32_t lane);
 
-/* Operand pointers for the chunks that an instruction covers */
+/* Pointer to an operand's data, from chunk `first` on */
 static inline __attribute__((always_inline)) unsigned char *
 sc_operand(const struct sc_group *group, uint32_t place, uint32_t stride, uint32_t first)
 {

@@ -16,7 +16,8 @@ static uint64_t operand(const struct sc_group *group, const struct sc_op *op, un
                       : ((const sc_lane32 *)(const void *)at)[index];
 }
 
-/* `window` is the range of the last lane that accessed the same space, or empty. */
+/* Checks one lane's access. `window` is the range of the previous lane's access to the same space, or
+ * empty. */
 static inline bool check(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
                          uint64_t address, uint32_t bytes, uint32_t lane, bool write)
 {
@@ -54,7 +55,7 @@ static void copy_lane(uint64_t to, uint64_t from, uint32_t bytes, uint32_t read)
     }
 }
 
-/* Places: to, from, how many bytes are read; what is not read is zero. */
+/* Places: destination, source, number of bytes to read; the remaining bytes become zero. */
 bool sc_run_copy(struct sc_group *group, const struct sc_op *op)
 {
     uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
@@ -84,7 +85,7 @@ static uint64_t make(uint64_t parity, uint64_t pending, uint64_t expected, uint6
     return parity | (bytes & 0x7fffff) << 40 | (expected & count) << 20 | (pending & count);
 }
 
-/* What an operation makes of a barrier */
+/* The new state of a barrier after an operation */
 static uint64_t change(enum sc_mbarrier operation, uint64_t old, uint64_t amount)
 {
     uint64_t parity = old & PARITY, count = SC_MBARRIER_COUNT_MAX;
@@ -107,8 +108,8 @@ static uint64_t change(enum sc_mbarrier operation, uint64_t old, uint64_t amount
     }
 }
 
-/* Places: result (if any), address, amount or state or parity (if any). Lanes that wait in vain let others
- * run. */
+/* Places: result (optional), address, amount or state or parity (optional). Lanes whose test fails let other
+ * lanes run. */
 bool sc_run_mbarrier(struct sc_group *group, const struct sc_op *op)
 {
     uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;

@@ -78,7 +78,7 @@ static uint32_t add_float(uint32_t *cell, float b)
     return old;
 }
 
-/* Other workers, and other launches, may change the same cell at the same time. */
+/* Other workers and other launches may change the same cell concurrently. */
 static uint64_t update_shared_cell(const struct sc_access *x, void *at, uint64_t b, uint64_t c)
 {
     bool add = x->operation == SC_ATOMIC_ADD, integer = x->type == 'u' || x->type == 's';
@@ -135,7 +135,7 @@ static bool misaligned(struct sc_group *group, uint32_t lane, uint64_t address)
     return false;
 }
 
-/* Traffic of one instruction, both ways, gathered while it stays in one 2 MiB block */
+/* Traffic of one instruction in both directions, accumulated while it stays in one 2 MiB block */
 struct tally {
     struct sc_window window;
     uint64_t address, bytes;
@@ -168,7 +168,7 @@ bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
     struct tally tally = {{0, 0, 0}, 0, 0};
     const unsigned bytes = x->element_bytes;
     bool in_shared = x->space == SC_SPACE_SHARED;
-    /* An exchange whose result nobody wants reads nothing. */
+    /* An exchange without a result does not read. */
     enum sc_access_kind kind =
         x->operation == SC_ATOMIC_EXCH && !op->d ? SC_ACCESS_PUBLISH : SC_ACCESS_UPDATE;
     uint64_t base = in_shared ? (uint64_t)(uintptr_t)group->shared : 0, previous = 1;

@@ -1,6 +1,6 @@
-/* Runs of additions, multiplications and fused multiply-adds in single precision, built once for each
- * instruction set (SC_ISA). They are what most kernels' inner loops are made of; one call for a whole run
- * saves the calls, and the common shapes get loops of constant length. */
+/* Runs of additions, multiplications and fused multiply-adds in single precision, built once per instruction
+ * set (SC_ISA). Most kernels' inner loops consist of them. One call executes a whole run, and the common
+ * shapes have loops of constant length. */
 #include "lane.h"
 #include "ops.h"
 
@@ -11,7 +11,7 @@ enum kind { FMA, ADD, SUB, MUL };
 
 #define STEP (SC_CHUNK * sizeof(float))
 
-/* Steps are in bytes: 0 for a uniform operand. The inner loop as in ops_lane.c. */
+/* Steps are in bytes, 0 for a uniform operand. For the inner loop see ops_lane.c. */
 SC_INLINE void compute(enum kind kind, unsigned char *d, const unsigned char *a, size_t a_step,
                        const unsigned char *b, size_t b_step, const unsigned char *c, size_t c_step,
                        uint32_t chunks)
@@ -30,7 +30,7 @@ SC_INLINE void compute(enum kind kind, unsigned char *d, const unsigned char *a,
     }
 }
 
-/* `extra` says that all operands are vectors, which all advance alike. */
+/* op->extra is set if all operands are vectors, which have equal steps. */
 SC_INLINE void run(enum kind kind, struct sc_group *group, const struct sc_op *op)
 {
     const uint32_t first = group->first_chunk, chunks = group->chunks;

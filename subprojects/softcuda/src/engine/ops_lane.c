@@ -1,12 +1,12 @@
-/* The loops over lanes for every row of ops.def, built once for each instruction set (SC_ISA). */
+/* The loops over lanes for every row of ops.def, built once per instruction set (SC_ISA). */
 #include "lane.h"
 #include "ops.h"
 
 #define SC_JOIN2(a, b) a##b
 #define SC_JOIN(a, b) SC_JOIN2(a, b)
 
-/* A loop body covers one chunk; the compiler makes it vector code, for which it must stay a loop. A
- * destination may be the place of an operand of the same size, but never overlaps one otherwise. */
+/* A loop body handles one chunk. The compiler vectorises it only if it stays a loop. A destination may be at
+ * the place of an operand of the same size, but never overlaps an operand otherwise. */
 /* clang-format off */
 #define RANGE                                                                                                \
     uint32_t first = (op->flags & SC_FLAG_UNIFORM) ? 0 : group->first_chunk;                                 \

@@ -1,4 +1,4 @@
-/* The scheduler's loops over all lanes of a group, built once for each instruction set (SC_ISA). */
+/* The scheduler's loops over all lanes of a group, built once per instruction set (SC_ISA). */
 #include "ops_mask.h"
 
 #include "chunk.h"

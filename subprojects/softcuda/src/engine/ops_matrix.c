@@ -1,4 +1,4 @@
-/* wmma.load and .store, ldmatrix, stmatrix, movmatrix: a warp at a time. Products are in ops_product.c. */
+/* wmma.load and .store, ldmatrix, stmatrix, movmatrix, warp by warp. Products are in ops_product.c. */
 #include <string.h>
 
 #include "fragment.h"
@@ -26,13 +26,13 @@ unsigned sc_fragment_registers(const union sc_matrix *shape, enum sc_matrix_part
     return rows * columns / each;
 }
 
-/* Element e of register r of a lane. Blocks of 16 (or 8) rows of A, 8 columns of B, both in C, follow one
- * another. */
+/* Position of element e of register r of a lane. Blocks of 16 (or 8) rows of A, and of 8 columns of B, are
+ * consecutive; C has both. */
 struct sc_position sc_position_of(const union sc_matrix *shape, enum sc_matrix_part part,
                                   enum sc_element type, uint32_t lane, unsigned r, unsigned e)
 {
     unsigned group = lane / 4, in_group = lane % 4, each = sc_elements_of(type);
-    unsigned rows = shape->m % 16 ? 8 : 16; /* of a block */
+    unsigned rows = shape->m % 16 ? 8 : 16; /* per block */
     r %= sc_fragment_registers(shape, part, type);
     if (part == SC_MATRIX_A) {
         unsigned block = rows * shape->k / (SC_WARP * each), inside = r % block;
@@ -49,7 +49,7 @@ struct sc_position sc_position_of(const union sc_matrix *shape, enum sc_matrix_p
                                 block % beside * 8 + in_group * 2 + inside % 2};
 }
 
-/* Checks [address, address + bytes) for a lane, and counts it. */
+/* Checks one lane's access to [address, address + bytes) and counts it. */
 static bool access_for(struct sc_group *group, const struct sc_op *op, uint64_t address, uint32_t bytes,
                        uint32_t align, uint32_t lane, bool write)
 {
@@ -74,8 +74,8 @@ static uint64_t address_for(const struct sc_warp *warp, const struct sc_op *op, 
     return op->access.space == SC_SPACE_SHARED ? address + (uint64_t)(uintptr_t)warp->group->shared : address;
 }
 
-/* Where in memory the elements of register r begin. Neighbours in the register that are not neighbours in
- * memory are handled one by one, so `e` says which. */
+/* Offset in memory, in bits, of element e of register r. The elements of a register need not be adjacent in
+ * memory. */
 static uint64_t offset_bits(const union sc_matrix *shape, enum sc_element type, uint32_t lane, unsigned r,
                             unsigned e, uint64_t stride)
 {
@@ -147,7 +147,7 @@ bool sc_run_fragment_store(struct sc_group *group, const struct sc_op *op)
     return true;
 }
 
-/* Matrices of 8 x 8 16-bit elements; lane 8 m + i has the address of row i of matrix m. */
+/* Moves matrices of 8 x 8 16-bit elements; lane 8 m + i holds the address of row i of matrix m. */
 static bool move_rows(struct sc_group *group, const struct sc_op *op, bool store)
 {
     const union sc_matrix shape = {.bits = op->immediate};

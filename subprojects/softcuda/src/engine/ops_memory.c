@@ -1,7 +1,8 @@
-/* Loads and stores, built once for each instruction set (SC_ISA).
+/* Loads and stores, built once per instruction set (SC_ISA).
  *
- * Sixteen lanes at a time: neighbouring addresses become one copy, equal addresses one read and a splat, the
- * rest goes lane by lane. When all lanes of the group are neighbours the whole instruction is one copy.
+ * Sixteen lanes are handled together: adjacent addresses become one copy, equal addresses one read and a
+ * splat; other lanes are handled one by one. If the addresses of all lanes of the group are adjacent, the
+ * whole instruction is one copy.
  */
 #include "chunk.h"
 #include "ops.h"
@@ -10,7 +11,7 @@
 #define SC_JOIN2(a, b) a##b
 #define SC_JOIN(a, b) SC_JOIN2(a, b)
 
-/* Like `inside`, after looking the address up if need be; records no fault. */
+/* Like `inside`, but looks the address up if necessary; records no fault. */
 SC_INLINE bool reach(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
                      uint64_t address, uint64_t bytes)
 {
@@ -50,9 +51,9 @@ SC_INLINE uint64_t get_lane(const unsigned char *vector, unsigned lane, unsigned
     return bytes == 4 ? ((const sc_lane32 *)vector)[lane] : ((const sc_lane64 *)vector)[lane];
 }
 
-/* What a link would move for the active lanes of a chunk that is neither a run nor a broadcast: nothing for a
- * lane that repeats the one before, its own bytes for one that has a neighbour in memory, a sector of 32
- * bytes for the rest. */
+/* Counts the link traffic of the active lanes of a chunk that is neither contiguous nor a broadcast: 0 bytes
+ * for a lane with the same address as the previous one, the lane's own bytes if it has a neighbour in memory,
+ * a sector of 32 bytes otherwise. */
 static __attribute__((noinline)) void count_lanes(struct sc_group *group, const struct sc_window *window,
                                                   const uint64_t *address, uint32_t active, uint32_t step,
                                                   bool write)
@@ -60,7 +61,7 @@ static __attribute__((noinline)) void count_lanes(struct sc_group *group, const 
     uint32_t cost[SC_CHUNK], total = 0, alone = step > 32 ? step : 32;
     uint64_t around[SC_CHUNK + 2], low = UINT64_MAX, high = 0;
     for (unsigned i = 0; i < SC_CHUNK; i++) around[i + 1] = (active >> i & 1) ? address[i] : 1;
-    around[0] = around[SC_CHUNK + 1] = 1; /* neighbour of no aligned address */
+    around[0] = around[SC_CHUNK + 1] = 1; /* adjacent to no aligned address */
     for (unsigned i = 0; i < SC_CHUNK; i++) {
         uint64_t here = around[i + 1], before = here - around[i], after = around[i + 2] - here;
         uint32_t bytes = before == step || after <= step ? step : alone;
@@ -77,7 +78,7 @@ static __attribute__((noinline)) void count_lanes(struct sc_group *group, const 
         if (cost[i]) sc_count_here(group->worker, window, address[i], cost[i], write);
 }
 
-/* Checks every active lane by itself, and says which one faults. */
+/* Checks every active lane separately, to find the one that faults. */
 static __attribute__((noinline)) bool check_lanes(struct sc_group *group, const struct sc_op *op,
                                                   struct sc_window *window, const uint64_t *address,
                                                   uint32_t active, uint32_t lane, uint32_t step, bool write)
@@ -94,12 +95,12 @@ static __attribute__((noinline)) bool check_lanes(struct sc_group *group, const 
             !sc_check_address(group, op, window, address[i], step, lane + i))
             return false;
     }
-    /* All lanes were in windows of one kind but for a kernel that mixes spaces in one instruction. */
+    /* All lanes were in windows of one kind, except in a kernel that mixes spaces in one instruction. */
     if (window->kind != SC_WINDOW_ON_CHIP) count_lanes(group, window, address, active, step, write);
     return true;
 }
 
-/* May the active lanes of a chunk access what they want? Counts their traffic. */
+/* Whether the active lanes of a chunk may access their addresses; counts their traffic. */
 SC_INLINE bool check_chunk(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
                            const struct chunk *chunk, uint32_t active, uint32_t lane, uint32_t step,
                            bool write)
@@ -116,7 +117,7 @@ SC_INLINE bool check_chunk(struct sc_group *group, const struct sc_op *op, struc
 }
 
 #if defined(__AVX512F__)
-/* Sixteen times four neighbouring words: the k-th of each four goes to d[k]. */
+/* Reads sixteen times four adjacent words: word k of each four goes to d[k]. */
 SC_INLINE void transpose4(unsigned char *const *d, size_t at_byte, const unsigned char *from)
 {
     const __m512i even = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29);
@@ -176,7 +177,7 @@ SC_INLINE void splat(unsigned char *d, unsigned result, uint64_t value)
     for (unsigned i = 0; i < SC_CHUNK; i++) put_lane(d, i, result, value);
 }
 
-/* The lanes of one chunk, one by one */
+/* Loads the lanes of one chunk one by one */
 SC_INLINE void load_lanes(unsigned char *const *d, size_t at_byte, const struct chunk *at, uint32_t active,
                           unsigned element, unsigned count, unsigned result, bool extend)
 {
@@ -193,7 +194,7 @@ SC_INLINE void load_lanes(unsigned char *const *d, size_t at_byte, const struct 
     }
 }
 
-/* Traffic of one instruction, gathered while it stays in one 2 MiB block */
+/* Traffic of one instruction, accumulated while it stays in one 2 MiB block */
 struct tally {
     uint64_t address, bytes;
     uint32_t kind;
@@ -224,8 +225,8 @@ SC_INLINE void note(struct sc_group *group, struct tally *tally, const struct sc
     tally->bytes += cost;
 }
 
-/* The rows of a tile lie far apart: their cache lines are asked for before the first of them is waited for.
- */
+/* The rows of a tile are far apart in memory: prefetches all their cache lines before the first one is
+ * read. */
 SC_INLINE void prefetch_chunks(const unsigned char *a, uint32_t chunks, int64_t offset)
 {
     for (uint32_t chunk = 0; chunk < chunks; chunk++)
@@ -233,7 +234,7 @@ SC_INLINE void prefetch_chunks(const unsigned char *a, uint32_t chunks, int64_t 
             (const void *)(uintptr_t)(((const sc_lane64 *)a)[chunk * SC_CHUNK] + (uint64_t)offset));
 }
 
-/* All lanes of the group in one run: one copy. False when they are not. */
+/* Whether the addresses of all lanes of the group are contiguous; then one copy suffices, from *start. */
 SC_INLINE bool whole_run(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
                          const unsigned char *a, uint32_t chunks, uint32_t step, bool write, uint64_t *start)
 {
@@ -264,13 +265,13 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
     const uint32_t *places = group->program->places + op->extra;
     const uint32_t step = element * count;
     unsigned char *d[4];
-    uint64_t from, previous = 1; /* the last broadcast of this warp; no aligned address is 1 */
+    uint64_t from, previous = 1; /* address of this warp's last broadcast; 1 is no aligned address */
     struct chunk at;
     const bool may_repeat = address_bytes == 4 && count > 1;
-    bool repeats = false;      /* the chunk before was a run */
-    uint32_t before[SC_CHUNK]; /* its addresses; the register may be overwritten */
+    bool repeats = false;      /* the previous chunk was contiguous */
+    uint32_t before[SC_CHUNK]; /* its addresses, because the register may be overwritten */
     struct tally tally = {0, 0, 0};
-    for (unsigned k = 0; k < count; k++) /* uniform results have first = 0, and so no stride either */
+    for (unsigned k = 0; k < count; k++) /* uniform results have first = 0, so they need no stride */
         d[k] = group->file + places[2 * k] + (size_t)first * result * SC_CHUNK;
     if (full && address_bytes == 8 && op->stride_a && element == result && count == 1 && chunks > 1 &&
         whole_run(group, op, window, a, chunks, step, false, &from)) {
@@ -419,7 +420,7 @@ static bool store_any(struct sc_group *group, const struct sc_op *op)
     return store(group, op, x->address_bytes, x->element_bytes, x->count, x->result_bytes);
 }
 
-/* The accesses that are worth code of their own: address bytes, element bytes, count, register bytes */
+/* Access shapes with specialised code: address bytes, element bytes, count, register bytes */
 #define EACH_ACCESS(X)                                                                                       \
     X(4, 1, 1, 4)                                                                                            \
     X(4, 2, 1, 4)                                                                                            \

@@ -1,8 +1,8 @@
-/* mma and wmma.mma, a warp at a time; built once for each instruction set (SC_ISA).
+/* mma and wmma.mma, warp by warp; built once per instruction set (SC_ISA).
  *
- * Products of 16-bit and narrower numbers, and of tf32, are exact in double; they are summed in double in the
- * order of k, and the sum is rounded once. A sum of such products is thereby at least as exact as the
- * hardware's. Eight columns are summed side by side. */
+ * Products of 16-bit and narrower numbers, and of tf32, are exact in double. They are summed in double in the
+ * order of k, and the sum is rounded once, so the result is at least as exact as the hardware's. Eight
+ * columns are computed in parallel. */
 #include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,28 +14,27 @@
 #define SC_JOIN2(a, b) a##b
 #define SC_JOIN(a, b) SC_JOIN2(a, b)
 
-#define REGISTERS_MAX 32u /* of a fragment: a matrix's elements over the lanes of a warp */
+#define REGISTERS_MAX 32u /* per fragment: a matrix's elements divided by the lanes of a warp */
 #define COLUMNS 8u        /* of a block of B and C */
 #define M_MAX 32u
-#define LANE_ROWS 8u /* of a block of A: lane l has elements of row l / 4 */
+#define LANE_ROWS 8u /* rows of a block of A: lane l has elements of row l / 4 */
 #define K_MAX (SC_MATRIX_ELEMENTS / LANE_ROWS)
 
 #pragma GCC diagnostic ignored "-Wpsabi" /* functions that pass them are inlined */
 typedef double columns __attribute__((vector_size(64), aligned(8), may_alias));
 
-/* Numbers come from registers in the order (register, element of it, lane). Where they lie in a matrix that
- * is kept row by row: lane l's element e of register r is at first[r] + l / 4 * group + l % 4 * inner + e *
- * element. */
+/* Numbers are stored in the order (register, its element, lane). This is their position in a row-major
+ * matrix: element e of register r in lane l is at first[r] + l / 4 * group + l % 4 * inner + e * element. */
 struct layout {
     unsigned first[REGISTERS_MAX], registers, each, group, inner, element;
 };
 
-/* What depends on the shape only */
+/* Precomputed from the shape */
 struct plan {
     int64_t shape; /* union sc_matrix, 0: none yet */
     struct layout b, c, d;
     unsigned a_registers;
-    uint16_t from[M_MAX / LANE_ROWS][K_MAX]; /* number of A in row 0 of a block, by column */
+    uint16_t from[M_MAX / LANE_ROWS][K_MAX]; /* for row 0 of a block, by column: index of the number of A */
 };
 
 static void lay_out(struct layout *layout, const union sc_matrix *shape, enum sc_matrix_part part,
@@ -71,14 +70,14 @@ static void make_plan(struct plan *plan, const union sc_matrix *shape)
             }
 }
 
-#define PLANS 8u /* that a worker keeps: a kernel has few shapes */
+#define PLANS 8u /* kept per worker: a kernel has few shapes */
 
 struct sc_product_plans {
     struct plan plans[PLANS];
     unsigned oldest;
 };
 
-/* Made in `spare` where there is no memory to keep it in */
+/* The plan for a shape; computed in `spare` if there is no memory to cache it */
 static const struct plan *plan_for(struct sc_worker *worker, const union sc_matrix *shape, struct plan *spare)
 {
     if (!worker->product_plans) worker->product_plans = calloc(1, sizeof *worker->product_plans);
@@ -121,7 +120,7 @@ SC_INLINE double number_of(enum sc_element type, uint64_t bits)
     }
 }
 
-/* The numbers in `registers` registers, from operand `first` on */
+/* Reads the numbers of `registers` registers, from operand `first` on */
 SC_INLINE void read_as(enum sc_element type, unsigned bits, const struct sc_warp *warp, unsigned first,
                        unsigned registers, double *out)
 {
@@ -170,7 +169,7 @@ static void read_numbers(enum sc_element type, const struct sc_warp *warp, unsig
 #undef CASE
 }
 
-/* Numbers into a matrix, element by element */
+/* Scatters numbers into a matrix, element by element */
 static void spread_out(const struct layout *layout, const double *numbers, double *matrix)
 {
     for (unsigned r = 0; r < layout->registers; r++)
@@ -190,7 +189,7 @@ SC_INLINE void store_columns(double *to, columns value)
     *(columns *)(void *)to = value;
 }
 
-/* The same for B, where the numbers of one element of a register are four times eight neighbours. */
+/* The same for B, where the numbers of one register element are four groups of eight adjacent ones. */
 static void spread_b(const struct layout *layout, const double *numbers, double *matrix)
 {
 #define ROW(i)                                                                                               \
@@ -212,8 +211,8 @@ static void spread_b(const struct layout *layout, const double *numbers, double 
 #undef ROW
 }
 
-/* Out of a matrix for D: two registers, or the two elements of one, are the even and the odd columns of eight
- * rows. */
+/* Gathers D's numbers from a matrix: two registers, or the two elements of one, are the even and the odd
+ * columns of eight rows. */
 static void collect_d(const struct layout *layout, const double *matrix, double *numbers)
 {
     for (unsigned r = 0; r < layout->registers; r += layout->each == 1 ? 2 : 1, numbers += 2 * SC_WARP)
@@ -292,8 +291,8 @@ SC_INLINE columns add_product(columns sum, double x, columns y)
 #endif
 }
 
-/* Exact products: whether they are fused with the sum makes no difference. Every m and n is a multiple of
- * eight. `a` are the numbers of A as they come from the registers. */
+/* Products are exact, so it makes no difference whether they are fused with the sum. Every m and n is a
+ * multiple of eight. `a` has the numbers of A in register order. */
 static void multiply(const union sc_matrix *shape, const struct plan *plan, const double *a, const double *b,
                      double *c)
 {
@@ -318,7 +317,7 @@ static void multiply(const union sc_matrix *shape, const struct plan *plan, cons
         }
 }
 
-/* Double precision is fused, and begins with C. */
+/* Double precision: fused multiply-adds that start with C. */
 static void multiply_fused(const union sc_matrix *shape, const struct plan *plan, const double *a,
                            const double *b, double *c)
 {
@@ -331,7 +330,7 @@ static void multiply_fused(const union sc_matrix *shape, const struct plan *plan
             }
 }
 
-/* One bit an element: the population count of the exclusive or, or of the conjunction, of rows and columns */
+/* One-bit elements: the population count of the XOR, or of the AND, of rows and columns */
 static void multiply_bits(const struct sc_warp *warp, const union sc_matrix *shape, unsigned a, unsigned b,
                           double *c)
 {
@@ -359,7 +358,7 @@ static bool run_matrix(struct sc_group *group, const struct sc_op *op)
     double mb[SC_MATRIX_ELEMENTS], mc[SC_MATRIX_ELEMENTS];
     for (struct sc_warp warp = {.first = UINT32_MAX}; sc_next_warp(&warp, group, op);) {
         read_numbers((enum sc_element)shape.c, &warp, d + a + b, plan->c.registers, nc);
-        if (plan->c.each != plan->d.each) { /* nc in the order of D's registers */
+        if (plan->c.each != plan->d.each) { /* reorders nc to the order of D's registers */
             spread_out(&plan->c, nc, mc);
             collect_d(&plan->d, mc, nc);
         }

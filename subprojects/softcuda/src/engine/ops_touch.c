@@ -1,8 +1,8 @@
-/* Loads and stores of a device that is asked what its kernels touch. */
+/* Loads and stores that record their accesses. */
 #include "ops.h"
 #include "worker.h"
 
-static bool wanted; /* written before any function is loaded */
+static bool wanted; /* set before any function is loaded */
 
 void sc_engine_note_touches(void)
 {
@@ -30,7 +30,7 @@ void sc_note_access(struct sc_worker *worker, uint64_t address, uint64_t bytes, 
     if (worker->accesses) sc_accesses_add(worker->accesses, address, bytes, kind);
 }
 
-/* Do the lanes follow each other in memory, `step` bytes apart? */
+/* Whether the lanes' addresses are contiguous, `step` bytes apart. */
 static bool in_one_run(const uint64_t *lane, uint32_t lanes, uint64_t step)
 {
     uint64_t different = 0;
@@ -58,7 +58,7 @@ void sc_touch_lanes(struct sc_group *group, const struct sc_op *op)
             return;
         }
     }
-    uint64_t from = 0, to = 0; /* a run of lanes that follow each other */
+    uint64_t from = 0, to = 0; /* a contiguous run of lanes */
     for (uint32_t i = first; i < end; i++) {
         if (!uniform && !group->use_full && !group->use_mask[i]) continue;
         uint32_t lane = op->stride_a ? i : 0;

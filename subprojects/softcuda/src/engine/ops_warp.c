@@ -1,4 +1,4 @@
-/* Instructions in which lanes of a warp look at each other, and the few without operands. */
+/* Instructions in which the lanes of a warp exchange data, and the few without operands. */
 #include <string.h>
 
 #include "atomics.h"
@@ -8,7 +8,7 @@
 
 #define WARP 32u
 
-/* The warps that hold active lanes: FIRST to END */
+/* The warps that hold active lanes: [first, end) */
 struct warps {
     uint32_t first, end;
 };
@@ -43,7 +43,7 @@ static uint32_t lane32(const struct sc_group *group, uint32_t place, uint8_t str
     return source32(group, place)[stride ? lane : 0];
 }
 
-/* Which lane of the warp does lane i read? *valid says whether it lies in the segment. */
+/* The lane of the warp that lane i reads. *valid: it is in the segment. */
 static uint32_t shuffle_from(unsigned mode, uint32_t i, uint32_t b, uint32_t c, bool *valid)
 {
     uint32_t segment = (c >> 8) & 31, clamp = c & 31, shift = b & 31;
@@ -70,7 +70,7 @@ static uint32_t shuffle_from(unsigned mode, uint32_t i, uint32_t b, uint32_t c, 
     return *valid ? from : i;
 }
 
-/* One warp with the same b and c in all lanes: the pattern is the same for every lane, and often for every
+/* One warp whose lanes all have the same b and c: the pattern is the same for every lane, and often for every
  * warp. */
 static void shuffle_warp(struct sc_group *group, const struct sc_op *op, uint32_t warp, uint32_t active)
 {
@@ -112,14 +112,14 @@ bool sc_run_shuffle(struct sc_group *group, const struct sc_op *op)
     return true;
 }
 
-/* Lanes of one warp that run an instruction with the same member mask, which is operand b. Lanes with other
- * masks make up groups of their own. */
+/* The lanes of one warp that execute an instruction with the same member mask, operand b. Lanes with
+ * different masks form separate parties. */
 struct party {
     uint32_t members; /* active lanes in the mask */
-    uint32_t callers; /* who gets the result */
+    uint32_t callers; /* lanes that get the result */
 };
 
-/* The next party among the lanes that are `left`, which loses its callers. */
+/* Returns the next party among the lanes in `left`, and removes its callers from `left`. */
 static struct party next_party(const struct sc_group *group, const struct sc_op *op, uint32_t warp,
                                uint32_t active, uint32_t *left)
 {
@@ -243,7 +243,7 @@ bool sc_run_active_mask(struct sc_group *group, const struct sc_op *op)
     return true;
 }
 
-/* A clock that is the same in every run: instructions that this worker has run in this block. */
+/* A deterministic clock: the number of instructions that this worker has executed in this block. */
 bool sc_run_clock(struct sc_group *group, const struct sc_op *op)
 {
     uint64_t limit = group->worker->launch->watchdog_instructions;
@@ -267,7 +267,7 @@ bool sc_run_yield(struct sc_group *group, const struct sc_op *op)
 }
 
 #define POLLS_MAX 4096u
-#define POLLS_BESIDE_OTHERS 4u /* of blocks that take turns */
+#define POLLS_BESIDE_OTHERS 4u /* for blocks that run in turns */
 
 void sc_poll(struct sc_group *group)
 {
@@ -276,7 +276,7 @@ void sc_poll(struct sc_group *group)
     group->yields = true;
 }
 
-/* A load that another thread may be meant to change the result of */
+/* A load in what may be a polling loop */
 bool sc_run_polling_load(struct sc_group *group, const struct sc_op *op)
 {
     sc_poll(group);

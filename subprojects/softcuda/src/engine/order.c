@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define LOG_MAX (1u << 18) /* entries: above this a block waits for its turn */
+#define LOG_MAX (1u << 18) /* entries: above this, a block waits for its turn */
 
 void sc_order_init(struct sc_order *order)
 {
@@ -50,7 +50,7 @@ void sc_order_begin(struct sc_worker *worker, struct sc_order *order, uint64_t b
     clear(&worker->log);
 }
 
-/* Returns with the turn at `lowest` or above; false when an earlier block faulted. */
+/* Waits until the turn is at `lowest` or above; false: an earlier block faulted. */
 static bool wait_for(struct sc_order *order, uint64_t lowest, uint64_t block)
 {
     uint32_t spins = 0;
@@ -83,7 +83,7 @@ static bool take_turn(struct sc_worker *worker)
     return true;
 }
 
-/* The turn ends; so do those of the blocks behind it that have finished. The lock is held. */
+/* Ends the turn, and the turns of the finished blocks that follow it. pre: the lock is held. */
 static void pass_on(struct sc_order *order)
 {
     uint64_t turn = order->turn + 1;
@@ -95,7 +95,8 @@ static void pass_on(struct sc_order *order)
     pthread_cond_broadcast(&order->moved);
 }
 
-/* A block that waits early, or logs much, only adds to the work of the others. */
+/* Decides whether running ahead was useful: a block that waits early, or logs much, only adds work for the
+ * others. */
 static void judge(struct sc_worker *worker)
 {
     uint64_t all = worker->instructions - worker->began, before = worker->waited - worker->began;
@@ -136,7 +137,7 @@ void sc_order_stop(struct sc_order *order, uint64_t block)
     pthread_mutex_unlock(&order->lock);
 }
 
-/* Does the log say anything of the bytes that the lanes want? Never says no when it does. */
+/* Whether the log may have an entry for bytes that the lanes access; false is always right. */
 static bool in_log(const struct sc_group *group, const struct sc_op *op)
 {
     const struct sc_log *log = &group->worker->log;

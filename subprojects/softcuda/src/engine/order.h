@@ -1,12 +1,13 @@
-/* Atomics whose effect depends on the order of blocks. Blocks run at the same time, but what they do with
- * such atomics happens as if they had run one after the other:
+/* Atomics whose effect depends on the order of blocks. Blocks run concurrently, but these atomics take effect
+ * as if the blocks had run one after the other.
  *
- * turn     the lowest block that has not finished. It runs freely.
- * ahead    a block that is not in turn. Its atomics without result go to its log. Before anything whose
- * outcome earlier blocks may decide, or that its own log does, it waits until it is in turn. log      applied
- * when the block's turn comes; of a block that has finished already, by whoever ends the turn before.
+ * The *turn* is at the lowest block that has not finished; that block runs freely. Any other block runs
+ * *ahead*: its atomics without result go to its *log*. Before an instruction whose outcome depends on earlier
+ * blocks or on its own log, a block that runs ahead waits for its turn. The log is applied when the block's
+ * turn comes. If the block has finished by then, the worker that ends the previous turn applies it.
  *
- * So a launch with one worker, whose only block is always in turn, and one with many give the same bits.
+ * So a launch with one worker, whose only running block always has the turn, and one with many give the same
+ * bits.
  */
 #ifndef SOFTCUDA_ENGINE_ORDER_H
 #define SOFTCUDA_ENGINE_ORDER_H
@@ -16,12 +17,12 @@
 #include "group.h"
 #include "vec.h"
 
-/* What an instruction of such a kernel does, in sc_access.turn */
+/* Effect of an instruction of such a kernel, in sc_access.turn */
 enum sc_turn {
-    SC_TURN_FREE,  /* nothing that order shows in */
+    SC_TURN_FREE,  /* does not depend on the order of blocks */
     SC_TURN_LOG,   /* an atomic without result */
-    SC_TURN_CHECK, /* must see what the block's own log says of the same bytes */
-    SC_TURN_WAIT,  /* must see what earlier blocks did */
+    SC_TURN_CHECK, /* depends on earlier entries of the block's own log for the same bytes */
+    SC_TURN_WAIT,  /* depends on atomics of earlier blocks */
 };
 
 struct sc_log_entry {
@@ -34,14 +35,14 @@ struct sc_log {
     uint64_t low, high; /* all entries lie in [low, high) */
 };
 
-#define SC_AHEAD_MAX 8u /* finished blocks whose logs may wait */
+#define SC_AHEAD_MAX 8u /* maximum number of finished blocks whose logs are not applied yet */
 
-/* Of a launch */
+/* The order of one launch */
 struct sc_order {
-    pthread_mutex_t lock; /* guards all but what is atomic */
+    pthread_mutex_t lock; /* guards all members except the atomic ones */
     pthread_cond_t moved;
     uint64_t turn;  /* atomic */
-    uint64_t limit; /* atomic: blocks above it give up, as this one faulted */
+    uint64_t limit; /* atomic: a block that faulted; later blocks give up */
     struct {
         bool finished;
         struct sc_log log;
@@ -53,16 +54,16 @@ void sc_order_free(struct sc_order *order);
 
 struct sc_worker;
 
-/* A worker begins and ends a block. The end waits while too many logs do; false when an earlier block
- * faulted. */
+/* Called when a worker begins and ends a block. sc_order_end waits while too many logs are pending; false: an
+ * earlier block faulted. */
 void sc_order_begin(struct sc_worker *worker, struct sc_order *order, uint64_t block);
 bool sc_order_end(struct sc_worker *worker);
 
-/* Before an instruction with sc_access.turn, of a block that runs ahead; use_mask says which lanes are meant.
- * False when an earlier block faulted, which ends this one: worker->given_up is then set. */
+/* Call before an instruction with sc_access.turn in a block that runs ahead; use_mask selects the lanes.
+ * false: an earlier block faulted, which ends this one; worker->given_up is then set. */
 bool sc_order_before(struct sc_group *group, const struct sc_op *op);
 
-/* Appends to the log of a block that runs ahead. False as above. When the block's turn has come instead,
+/* Appends to the log of a block that runs ahead. false: as above. If the block's turn has come meanwhile,
  * nothing is appended: see sc_worker.ahead. */
 bool sc_order_log(struct sc_worker *worker, const struct sc_op *op, uint64_t address, uint64_t value);
 

@@ -1,16 +1,16 @@
-/* The module: variables, functions, entries. Entries are compiled after everything has been seen. */
+/* Parses a module: variables, functions, entries. Entries are compiled after all texts have been read. */
 #include "parse.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct entry {
-    struct sc_lexer at; /* at its name */
+    struct sc_lexer at; /* position of its name */
     struct sc_token name;
-    struct sc_device_function function; /* what its body was found to do */
+    struct sc_device_function function; /* what the scan of its body found */
 };
 
-/* An address in an initial value, filled in when all variables have theirs */
+/* An address in an initial value; written when all variables have addresses */
 struct fixup {
     uint64_t place;
     const char *text, *unit;
@@ -63,7 +63,7 @@ static bool skip_braces(struct sc_build *build)
     return build->status == SC_ENGINE_OK;
 }
 
-/* Up to a ';', or past a body in braces. */
+/* Skips to a ';', or past a body in braces. */
 static bool skip_function(struct sc_build *build, struct sc_device_function *function)
 {
     while (!sc_token_is(&build->token, "{") && !sc_token_is(&build->token, ";")) {
@@ -82,7 +82,7 @@ static struct sc_lexer here(const struct sc_build *build)
     return (struct sc_lexer){build->token.text, build->lexer.end, build->token.line};
 }
 
-/* What the same text, or all texts together, have under this name already */
+/* The existing definition of this name, in the same text or shared by all texts */
 static struct sc_name *find_same(struct sc_build *build, const char *text, uint32_t bytes,
                                  enum sc_name_kind kind)
 {
@@ -121,7 +121,7 @@ static bool read_device_function(struct sc_build *build, bool weak)
     return sc_vec_push(&build->functions, function) || sc_fail_memory(build);
 }
 
-/* One scalar of an initial value; `at` NULL: read and not kept */
+/* Reads one scalar of an initial value; `at` NULL: discards it */
 static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t address, uint32_t element)
 {
     struct sc_build *build = &reader->build;
@@ -153,7 +153,8 @@ static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t addre
     return true;
 }
 
-/* = scalar or nested braces; values beyond the variable are refused. `memory` NULL: read and not kept */
+/* = scalar or nested braces; more values than the variable holds are an error. `memory` NULL: discards
+ * them */
 static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t address, uint64_t bytes,
                          uint32_t element)
 {
@@ -178,11 +179,11 @@ static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t 
     return build->status == SC_ENGINE_OK;
 }
 
-#define CONSTANT_MAX_BYTES (64u << 10) /* of a module, as on every device */
+#define CONSTANT_MAX_BYTES (64u << 10) /* per module, as on every device */
 
 enum variable_space { SPACE_GLOBAL, SPACE_MANAGED, SPACE_CONST, SPACE_SHARED };
 
-/* *fresh: the memory has no value yet */
+/* *fresh: the memory has no value yet and must be initialised */
 static uint64_t place_variable(const struct sc_module_memory *memory, const char *name, uint64_t bytes,
                                uint64_t align, bool managed, bool *fresh)
 {
@@ -202,7 +203,7 @@ static bool add_variable(struct reader *reader, const struct sc_token *word, uin
     struct sc_variable variable = {.bytes = bytes};
     struct sc_name *same = find_same(build, word->text, word->bytes, SC_NAME_GLOBAL);
     bool fresh;
-    if (same && weak) /* the first of several definitions, all of them equal, is the one */
+    if (same && weak) /* of several equal definitions the first is used */
         return !sc_accept(build, "=") || read_initial(reader, NULL, 0, bytes, element);
     if (same && !same->count)
         return sc_fail(build, word->line, "defined twice: %.*s", (int)(word->bytes < 200 ? word->bytes : 200),
@@ -225,7 +226,7 @@ static bool add_variable(struct reader *reader, const struct sc_token *word, uin
     }
     name->offset = variable.address;
     name->size = bytes;
-    name->count = weak; /* may be replaced */
+    name->count = weak; /* a strong definition may replace it */
     if (space == SPACE_CONST) module->constant_bytes += (uint32_t)bytes;
     unsigned char *memory = fresh ? (unsigned char *)(uintptr_t)variable.address : NULL;
     if (memory) memset(memory, 0, bytes);
@@ -241,12 +242,12 @@ static bool add_shared(struct sc_build *build, const struct sc_token *word, uint
     name->size = dynamic ? align : bytes;
     if (dynamic) return true;
     struct sc_module_shared shared = {word->text, word->bytes, bytes, align, UINT32_MAX};
-    name->count = 1; /* of the module: placed where a function first uses it */
+    name->count = 1; /* belongs to the module: placed where a function first uses it */
     name->index = build->shared.count;
     return sc_vec_push(&build->shared, shared) || sc_fail_memory(build);
 }
 
-/* .attribute(.managed) and others, of which only that one means something here */
+/* .attribute(.managed) and others; only .managed has an effect */
 static bool read_attributes(struct sc_build *build, bool *managed)
 {
     *managed = false;
@@ -305,7 +306,7 @@ static bool skip_section(struct sc_build *build)
     return skip_braces(build);
 }
 
-/* Template kernels are in every text that uses them. */
+/* A template kernel is defined, as weak, in every text that uses it. */
 static bool read_entry(struct reader *reader, bool weak)
 {
     struct sc_build *build = &reader->build;
@@ -381,14 +382,14 @@ static bool apply_fixups(struct reader *reader)
     return true;
 }
 
-/* Addresses of functions differ between modules, and lie where no memory is. */
+/* Function addresses differ between modules and are outside of any memory. */
 static uint64_t next_function_base(void)
 {
     static uint64_t modules;
     return (0x7a00ull << 48) + (__atomic_add_fetch(&modules, 1, __ATOMIC_RELAXED) << 24);
 }
 
-/* Where anything calls through a pointer: which functions may be meant? */
+/* If any function calls through a pointer: finds the functions whose address is taken. */
 static void find_addresses(struct reader *reader)
 {
     struct sc_build *build = &reader->build;
@@ -426,7 +427,7 @@ bool sc_read_module(struct sc_module *module, const struct sc_text *texts, size_
     module->function_base = next_function_base();
     build->diagnostic = diagnostic;
     sc_names_init(&build->names);
-    sc_begin_function(build); /* initial values are operands, which need values */
+    sc_begin_function(build); /* because initial values are parsed as operands, which need values */
     for (size_t i = 0; i < count; i++)
         if (!read_text(reader, &texts[i])) break;
     if (build->status == SC_ENGINE_OK) apply_fixups(reader);

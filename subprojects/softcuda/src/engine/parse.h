@@ -1,14 +1,14 @@
-/* PTX text to a module. */
+/* Parser from PTX text to a module. */
 #ifndef SOFTCUDA_ENGINE_PARSE_H
 #define SOFTCUDA_ENGINE_PARSE_H
 
 #include "build.h"
 
-/* Reads everything into an empty module. False on failure; the module then holds what was made so far. */
+/* Reads all texts into an empty module. false on failure; the module then holds what was built so far. */
 bool sc_read_module(struct sc_module *module, const struct sc_text *texts, size_t count,
                     enum sc_engine_status *status, struct sc_diagnostic *diagnostic);
 
-/* entry.c: empties the state of the function being read. */
+/* entry.c: clears the state of the function being read. */
 void sc_begin_function(struct sc_build *build);
 
 /* entry.c: reads and compiles one .entry, from its name on, and adds it to the module. `stack`: it uses

@@ -1,9 +1,9 @@
-/* Gives every value a place in the register file and writes the program.
+/* Assigns a place in the register file to every value and writes the program.
  *
  * Uniform values have places of their own. Vector values share slots of two sizes. A value that is live where
- * lanes may be apart keeps its slot from its first to its last position in the program, and is written under
- * the mask; the others live within one block, in slots of their own kind, so that they may be written for all
- * lanes.
+ * lanes may have diverged keeps its slot from its first to its last position in the program, and is written
+ * under the mask. Other vector values live within one basic block. They use separate slots, so that they can
+ * be written for all lanes.
  */
 #include "ir.h"
 #include "rows.h"
@@ -21,9 +21,9 @@ struct interval {
 struct placing {
     struct sc_ir_function *function;
     struct sc_program *program;
-    uint32_t *begin, *end; /* by value: positions, begin NONE if never used */
-    uint32_t *slot;        /* by value: number among the slots of its size */
-    uint32_t count[2];     /* slots so far of 4 and 8 bytes */
+    uint32_t *begin, *end; /* by value: first and last position; `begin` is NONE if the value is never used */
+    uint32_t *slot;        /* by value: index among the slots of its size */
+    uint32_t count[2];     /* number of slots of 4 and of 8 bytes */
     sc_vec(struct interval) intervals;
     sc_vec(uint32_t) free_slots[2];
     sc_vec(struct sc_op) ops, pending;
@@ -96,8 +96,8 @@ static bool give_slot(struct placing *p, uint32_t value)
     return sc_vec_push(&p->free_slots[kind], p->slot[value]);
 }
 
-/* Linear scan over intervals sorted by their begin. `across` chooses which values. A source that ends where a
- * result of the same size begins gives it its slot: instructions read a chunk before they write it. */
+/* Linear scan over intervals sorted by their begin; `across` selects the values. A result may take the slot
+ * of a source of the same size that ends there, because instructions read a chunk before they write it. */
 static bool scan(struct placing *p, bool across)
 {
     struct sc_ir_function *function = p->function;
@@ -134,7 +134,7 @@ static uint32_t pin(struct placing *p, uint32_t bytes)
     return place;
 }
 
-/* Uniform values, constants and special registers, then scratch, then slots */
+/* Assigns places in this order: uniform values, constants and special registers, scratch, slots */
 static bool assign_places(struct placing *p)
 {
     struct sc_ir_function *function = p->function;
@@ -151,7 +151,7 @@ static bool assign_places(struct placing *p)
     }
     uint32_t units = p->count[0] + 2 * p->count[1];
     program->lanes = units * 256 * 4 <= 28 * 1024 ? 256 : 128;
-    /* The odd 64 bytes spread slots over the sets of the cache. */
+    /* The extra 64 bytes distribute slots over the cache's sets. */
     uint32_t slot_bytes[2] = {program->lanes * 4 + 64, program->lanes * 8 + 64};
     for (uint32_t v = 1; v < function->values.count; v++) {
         struct sc_value *value = &function->values.at[v];
@@ -337,8 +337,9 @@ static bool fits_batch(const struct sc_op *op)
 
 #define BATCH_MAX 200u
 
-/* Puts a head before every run of instructions, from `from` on, that can run in one call. While lanes are
- * apart and a result must be blended the head does nothing, and its instructions run one by one. */
+/* Inserts a head before every run of instructions, from `from` on, that can be executed in one call. While
+ * lanes are diverged and a result must be blended, the head does nothing, and its instructions run one by
+ * one. */
 static bool add_batches(struct placing *p, uint32_t from)
 {
     uint32_t end = p->ops.count;
@@ -429,7 +430,7 @@ struct sc_program *sc_make_program(struct sc_ir_function *function)
     struct placing p = {.function = function, .program = calloc(1, sizeof *p.program)};
     p.begin = malloc((size_t)values * 3 * sizeof *p.begin);
     bool ok = p.program && p.begin && sc_vec_push(&p.ops, (struct sc_op){0});
-    p.ops.count = 0; /* there is an array even if no instruction follows */
+    p.ops.count = 0; /* makes sure that the array exists even if no instruction follows */
     if (ok) {
         p.end = p.begin + values;
         p.slot = p.end + values;

@@ -13,8 +13,7 @@ static struct {
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 #define SPINS                                                                                                \
-    400u /* about 20 us: a little longer than what lies between two launches, or two blocks' ends            \
-          */
+    400u /* about 20 us: slightly longer than the usual time between two launches, or ends of blocks */
 
 bool sc_pool_spin(uint32_t *spins)
 {
@@ -22,7 +21,7 @@ bool sc_pool_spin(uint32_t *spins)
     return ++*spins < SPINS;
 }
 
-/* Does one piece of an offer. The lock is held before and after, not between. */
+/* Executes one piece of an offer. The lock is held before and after, and released meanwhile. */
 static void do_piece(struct sc_offer *offer)
 {
     uint32_t index = offer->taken++;
@@ -40,7 +39,7 @@ static struct sc_offer *open_offer(void)
     return offer;
 }
 
-/* Kernels often follow each other closely, and waking a thread takes long: look out for a moment first. */
+/* Spins before it sleeps: kernels often follow each other closely, and waking a thread takes long. */
 static void wait_for_offer(void)
 {
     uint32_t seen = pool.offered, spins = 0;
@@ -67,7 +66,7 @@ static void *helper(void *unused)
     return NULL;
 }
 
-/* Helpers never handle the program's signals. */
+/* Helpers block all signals: the program's signals are for its own threads. */
 static bool start_helper(void)
 {
     sigset_t all, old;
@@ -80,7 +79,7 @@ static bool start_helper(void)
     return ok;
 }
 
-/* In the child of a fork the helpers are gone, and the lock may have been held by one of them. */
+/* In a forked child the helpers do not exist, and one of them may have held the lock. */
 static void forget_threads(void)
 {
     pthread_mutex_init(&pool.lock, NULL);

@@ -1,4 +1,4 @@
-/* Threads that help launches. They are started when first needed and then kept. */
+/* Helper threads for launches. They are started when first needed and then kept. */
 #ifndef SOFTCUDA_ENGINE_POOL_H
 #define SOFTCUDA_ENGINE_POOL_H
 
@@ -8,8 +8,7 @@
 
 #define SC_POOL_MAX 256u
 
-/* Work on offer: `count` pieces, that helpers begin as they get round to it. Lives where its owner keeps it.
- */
+/* Work offered to helpers: `count` pieces. The owner provides the memory. */
 struct sc_offer {
     void (*work)(void *context, uint32_t index);
     void *context;
@@ -19,19 +18,19 @@ struct sc_offer {
     pthread_cond_t finished;
 };
 
-/* Lets helpers call work(context, i), each i below `count` at most once. Does not wait. Thread-safe. */
+/* Lets helpers call work(context, i), at most once for each i below `count`. Does not wait. Thread-safe. */
 void sc_pool_offer(struct sc_offer *offer, uint32_t count, void (*work)(void *context, uint32_t index),
                    void *context);
 
-/* Pieces that nobody has begun are dropped; returns when those that were begun have returned. Thread-safe. */
+/* Drops the pieces that no helper has begun, and returns when the others have finished. Thread-safe. */
 void sc_pool_withdraw(struct sc_offer *offer);
 
-/* Calls work(context, i) for every i below `count`, on the calling thread and on helpers as far as there are
- * any, and returns when all calls have returned. Thread-safe; safe in the child of a fork. */
+/* Calls work(context, i) for every i below `count`, on the calling thread and on available helpers, and
+ * returns when all calls have returned. Thread-safe; safe in the child of a fork. */
 void sc_pool_run(uint32_t count, void (*work)(void *context, uint32_t index), void *context);
 
-/* Tells the processor that the caller spins for a short while. Returns false when it has done so long enough
- * to go to sleep instead; `*spins` starts at 0. */
+/* One iteration of a short spin wait. Returns false when the caller has spun long enough and should sleep;
+ * `*spins` starts at 0. */
 bool sc_pool_spin(uint32_t *spins);
 
 #endif

@@ -1,4 +1,4 @@
-/* vprintf and __assertfail of the device runtime. Output goes to stdout, thread by thread in order. */
+/* vprintf and __assertfail of the device runtime. Output goes to stdout, in the order of threads. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct reader {
     uint32_t lane;
 };
 
-/* Copies device memory; false (and a fault) when it is not accessible. */
+/* Copies device memory; false, after a fault, if it is not accessible. */
 static bool fetch(struct reader *reader, uint64_t address, void *out, uint32_t bytes)
 {
     struct sc_op generic = *reader->op;
@@ -37,7 +37,7 @@ static bool fetch_text(struct reader *reader, uint64_t address, char text[TEXT_M
     return true;
 }
 
-/* The next argument: naturally aligned in the buffer */
+/* The next argument, naturally aligned in the buffer */
 static bool next_argument(struct reader *reader, uint64_t *at, uint32_t bytes, uint64_t *value)
 {
     *at = (*at + bytes - 1) & ~(uint64_t)(bytes - 1);
@@ -47,7 +47,7 @@ static bool next_argument(struct reader *reader, uint64_t *at, uint32_t bytes, u
     return ok;
 }
 
-/* One conversion: `text` starts at its '%'. Returns the bytes of it, 0 after a fault. */
+/* Prints one conversion, which starts at the '%' at `text`. Returns its length; 0 after a fault. */
 static size_t convert(struct reader *reader, const char *text, uint64_t *at)
 {
     char format[64], string[TEXT_MAX];

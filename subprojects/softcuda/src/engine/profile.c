@@ -35,7 +35,7 @@ void sc_profile_add(struct sc_profile *profile, const struct sc_profile_kind *ki
     pthread_mutex_unlock(&profile->lock);
 }
 
-/* 1, 2, 4, 8 to 0, 1, 2, 3 */
+/* Maps 1, 2, 4, 8 to 0, 1, 2, 3 */
 static unsigned power_of(unsigned bytes)
 {
     return (unsigned)__builtin_ctz(bytes | 8);

@@ -1,9 +1,10 @@
 /* A function ready to run: basic blocks of decoded instructions, whose operands are places in the register
  * file.
  *
- * place     byte offset in a group's register file (see group.h)
- * stride    how far, in units of 64 bytes, an operand advances for 16 lanes more: 0 uniform, 1 32-bit, 2
- * 64-bit uniform   equal in all lanes: kept once (splatted over 16 lanes), computed once
+ * A *place* is a byte offset in a group's register file (see group.h). A *stride* is the distance, in units
+ * of 64 bytes, by which an operand advances for the next 16 lanes: 0 for uniform, 1 for 32-bit, 2 for 64-bit
+ * operands. A *uniform* value is equal in all lanes: it is stored once (splatted over 16 lanes) and computed
+ * once.
  */
 #ifndef SOFTCUDA_ENGINE_PROGRAM_H
 #define SOFTCUDA_ENGINE_PROGRAM_H
@@ -14,9 +15,9 @@
 
 #include "engine.h"
 
-#define SC_CHUNK 16u /* lanes that a loop body handles at once; uniform values are kept that many times */
+#define SC_CHUNK 16u /* lanes that a loop iteration processes together; copies of a uniform value */
 
-/* Every code: the lane-wise rows of ops.def, then those with functions of their own. */
+/* All instruction codes: the lane-wise rows of ops.def, then those with functions of their own. */
 enum sc_code {
 #define ROW1(flops, name, ...) SC_OP_##name,
 #define ROW2(flops, name, ...) SC_OP_##name,
@@ -39,10 +40,10 @@ enum sc_code {
     SC_OP_CLOCK,
     SC_OP_TRAP,
     SC_OP_YIELD, /* nanosleep */
-    SC_OP_HEAP,  /* malloc; free where `immediate` is 1 */
+    SC_OP_HEAP,  /* malloc, or free if `immediate` is 1 */
     SC_OP_PRINT,
     SC_OP_ASSERT,
-    SC_OP_MATRIX,         /* mma, wmma.mma; these have their operands in sc_program.places, results first */
+    SC_OP_MATRIX,         /* mma, wmma.mma; their operands are in sc_program.places, results first */
     SC_OP_FRAGMENT_LOAD,  /* wmma.load */
     SC_OP_FRAGMENT_STORE, /* wmma.store */
     SC_OP_ROWS_LOAD,      /* ldmatrix */
@@ -50,9 +51,9 @@ enum sc_code {
     SC_OP_TRANSPOSE,      /* movmatrix */
     SC_OP_COPY,           /* cp.async */
     SC_OP_MBARRIER,
-    SC_OP_BATCH, /* head of a run of single-precision instructions that may run in one call */
+    SC_OP_BATCH, /* head of a run of single-precision instructions that may be executed in one call */
     SC_OP_CODE_COUNT,
-    /* These end a basic block and never reach the dispatch loop. */
+    /* Terminators of basic blocks: they never reach the dispatch loop. */
     SC_OP_BRANCH = SC_OP_CODE_COUNT,
     SC_OP_BRANCH_INDEXED,
     SC_OP_EXIT,
@@ -74,21 +75,20 @@ enum sc_trap { SC_TRAP_PLAIN, SC_TRAP_BREAKPOINT, SC_TRAP_STACK, SC_TRAP_ADDRESS
 struct sc_group;
 struct sc_op;
 
-/* Runs one instruction over the active lanes. False when a lane faulted; the group then says where and why.
- */
+/* Runs one instruction for the active lanes. false: a lane faulted; the group records where and why. */
 typedef bool sc_op_function(struct sc_group *group, const struct sc_op *op);
 
 enum sc_op_flags {
     SC_FLAG_GUARDED = 1,  /* has a predicate */
-    SC_FLAG_BLEND = 2,    /* while lanes are apart, those not active must keep the destination */
-    SC_FLAG_MASKED = 4,   /* its function looks at the lane mask itself */
-    SC_FLAG_UNIFORM = 8,  /* computed once; destination is uniform */
-    SC_FLAG_NEGATED = 16, /* runs where the predicate is false */
-    SC_FLAG_ROUNDED = 32, /* rounds as its `rounding` says */
-    SC_FLAG_ORDERED = 64, /* access.turn says what a block that is not in turn must do first */
+    SC_FLAG_BLEND = 2,    /* while lanes are diverged, inactive lanes must keep the destination's value */
+    SC_FLAG_MASKED = 4,   /* its function handles the lane mask itself */
+    SC_FLAG_UNIFORM = 8,  /* computed once; the destination is uniform */
+    SC_FLAG_NEGATED = 16, /* runs if the predicate is false */
+    SC_FLAG_ROUNDED = 32, /* rounds according to `rounding` */
+    SC_FLAG_ORDERED = 64, /* access.turn says what a block must do first if it runs ahead */
 };
 
-/* How a memory instruction accesses: packed in sc_op.memory */
+/* How a memory instruction accesses memory: sc_op.access */
 struct sc_access {
     uint8_t space;         /* enum sc_space */
     uint8_t element_bytes; /* 1, 2, 4, 8 */
@@ -98,7 +98,8 @@ struct sc_access {
     uint8_t operation;     /* enum sc_atomic of an atomic; mode of shuffle and vote */
     uint8_t result_bytes;  /* container of the registers: 4 or 8 */
     uint8_t type;          /* atomics: 'u', 's', 'f', 'b', 'h' (two halves) */
-    uint8_t turn;   /* enum sc_turn; of a load as selected, SC_TURN_WAIT if it is volatile or the like */
+    uint8_t turn;   /* enum sc_turn; in the selector's output, SC_TURN_WAIT marks a load that is volatile,
+                       relaxed or acquire */
     uint8_t strong; /* a load or store that is volatile, relaxed, acquire or release */
 };
 
@@ -109,30 +110,30 @@ struct sc_op {
     uint8_t flags;
     uint8_t rounding; /* 0 to nearest; else the SSE control bits (MXCSR.RC << 13 >> 8) */
     uint32_t guard;   /* place of the predicate */
-    uint32_t extra;   /* memory: first of its vector registers in sc_program.places; batch: all operands are
-                         vectors */
+    uint32_t extra;   /* memory: index of its vector registers in sc_program.places; batch: 1 if all operands
+                         are vectors */
     struct sc_access access;
     int64_t immediate; /* memory: offset of the address */
     uint32_t line;
     uint16_t code;
     uint16_t cache;  /* memory: its range cache */
-    uint8_t advance; /* to the next instruction; more than 1 for the head of a batch */
-    uint8_t weight;  /* what each active lane counts, where the block does not count it */
-    uint16_t flops;  /* the same */
+    uint8_t advance; /* distance to the next instruction; more than 1 for the head of a batch */
+    uint8_t weight;  /* instructions counted per active lane, if the basic block does not count them */
+    uint16_t flops;  /* the same for flops */
 };
 
 enum sc_end { SC_END_FALL, SC_END_BRANCH, SC_END_INDEXED, SC_END_EXIT, SC_END_BARRIER };
 
-/* Blocks are sorted so that a loop's blocks are neighbours and its exits follow it: running the lanes with
- * the lowest block first then brings lanes together again as soon as may be. */
+/* Basic blocks are sorted so that a loop's blocks are adjacent and its exits follow it. Running the lanes
+ * with the lowest block first then makes diverged lanes converge as early as possible. */
 struct sc_block {
     uint32_t first_op, op_end;
-    uint32_t next;   /* block that follows when the branch is not taken */
-    uint32_t target; /* block of a taken branch; SC_END_INDEXED: first of the table */
+    uint32_t next;   /* block that follows if the branch is not taken */
+    uint32_t target; /* target of a taken branch; SC_END_INDEXED: first entry of the table */
     uint32_t guard;  /* place of the branch's predicate, if conditional */
     uint32_t index;  /* place of the index of SC_END_INDEXED */
     uint32_t table_size;
-    uint32_t instructions, flops; /* of the unguarded part, for each active lane */
+    uint32_t instructions, flops; /* of the unguarded instructions, per active lane */
     uint32_t line;
     uint8_t end; /* enum sc_end */
     uint8_t guard_stride;
@@ -149,14 +150,14 @@ struct sc_block {
 
 enum sc_barrier_mode { SC_BARRIER_SYNC, SC_BARRIER_ARRIVE, SC_BARRIER_POPC, SC_BARRIER_AND, SC_BARRIER_OR };
 
-/* A value that every group's register file starts with. */
+/* A value that every group's register file is initialised with. */
 struct sc_constant {
     uint32_t place;
     uint32_t bytes; /* 4 or 8 */
     uint64_t value;
 };
 
-/* Places of what the hardware keeps in special registers; 0 where the function does not use it. */
+/* Places of special registers; 0 if the function does not use it. */
 enum sc_special {
     SC_SPECIAL_TID_X,
     SC_SPECIAL_TID_Y,
@@ -169,7 +170,7 @@ enum sc_special {
     SC_SPECIAL_LANEMASK_GE,
     SC_SPECIAL_LANEMASK_GT,
     SC_SPECIAL_LOCAL,   /* address of the lane's local memory */
-    SC_SPECIAL_VECTORS, /* the rest is uniform */
+    SC_SPECIAL_VECTORS, /* from here on: uniform */
     SC_SPECIAL_NTID_X = SC_SPECIAL_VECTORS,
     SC_SPECIAL_NTID_Y,
     SC_SPECIAL_NTID_Z,
@@ -181,9 +182,9 @@ enum sc_special {
     SC_SPECIAL_TOTAL_SHARED,
     SC_SPECIAL_SHARED_BASE,
     SC_SPECIAL_PARAM_BASE,
-    SC_SPECIAL_ENVREG_1, /* the high and the low half of where the grid's barrier is */
+    SC_SPECIAL_ENVREG_1, /* the high and the low half of the address of the grid's barrier */
     SC_SPECIAL_ENVREG_2,
-    SC_SPECIAL_PER_BLOCK, /* the rest changes from block to block */
+    SC_SPECIAL_PER_BLOCK, /* from here on: different in each block */
     SC_SPECIAL_CTAID_X = SC_SPECIAL_PER_BLOCK,
     SC_SPECIAL_CTAID_Y,
     SC_SPECIAL_CTAID_Z,
@@ -194,16 +195,16 @@ enum sc_special {
 struct sc_program {
     struct sc_op *ops;
     struct sc_block *blocks;
-    uint32_t *places;  /* vector operands of memory instructions: place, stride alternately */
+    uint32_t *places;  /* vector operands of memory instructions: place and stride alternate */
     uint32_t *targets; /* of indexed branches */
     struct sc_constant *constants;
     uint32_t op_count, block_count, constant_count;
-    uint32_t start;    /* the block where threads begin */
-    uint32_t once_end; /* ops [0, once_end) depend on the launch only, and run once for each worker */
+    uint32_t start;    /* the basic block where threads begin */
+    uint32_t once_end; /* ops [0, once_end) depend on the launch only and run once per worker */
     uint32_t special[SC_SPECIAL_COUNT];
-    uint32_t lanes;      /* of a group: threads of a block that run in lockstep */
+    uint32_t lanes;      /* lanes of a group: threads of a block that run in lockstep */
     uint32_t file_bytes; /* of a group's register file */
-    uint32_t temporary;  /* place of scratch for masked instructions */
+    uint32_t temporary;  /* place of scratch memory for masked instructions */
     uint32_t cache_count;
     uint32_t static_shared_bytes, local_bytes, registers;
     bool heap;    /* uses malloc or free */

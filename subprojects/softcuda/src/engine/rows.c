@@ -34,7 +34,7 @@ const struct sc_row sc_rows[SC_OP_LANE_COUNT] = {
 #include "ops.def"
 };
 
-#define SLOTS 4096u /* of the name table: a power of two, several times the number of rows */
+#define SLOTS 4096u /* size of the name table: a power of two, several times the number of rows */
 _Static_assert(SC_OP_LANE_COUNT * 2 < SLOTS, "the name table is too small");
 
 static uint16_t slots[SLOTS];

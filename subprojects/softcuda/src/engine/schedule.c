@@ -32,7 +32,7 @@ void sc_group_start(struct sc_group *group)
     use_all(group);
 }
 
-/* Makes those lanes active that wait at the lowest block. lane_at holds the place of every lane. */
+/* Activates the lanes that wait at the lowest basic block. lane_at must be valid for every lane. */
 static bool resume(struct sc_group *group)
 {
     uint32_t padded = (group->lanes + SC_CHUNK - 1) / SC_CHUNK * SC_CHUNK;
@@ -88,7 +88,7 @@ uint32_t sc_guard_lanes(struct sc_group *group, uint32_t place, bool negated)
                                negated ? UINT32_MAX : 0, group->chunks * SC_CHUNK);
 }
 
-/* Splits the active lanes: those of guard_mask go to `yes`, the others to `no`. */
+/* Splits the active lanes: those in guard_mask go to `yes`, the others to `no`. */
 static bool split(struct sc_group *group, uint32_t yes, uint32_t no)
 {
     uint32_t first = group->first_chunk * SC_CHUNK;
@@ -112,8 +112,8 @@ static bool leave_indexed(struct sc_group *group, const struct sc_block *block)
     return resume(group);
 }
 
-/* How many of the active lanes the condition of a block's end holds for; group->guard_mask says which when it
- * is neither all nor none. */
+/* The number of active lanes for which the block's branch condition holds; if it is neither all nor none,
+ * group->guard_mask has these lanes. */
 static uint32_t condition(struct sc_group *group, const struct sc_block *block)
 {
     if (!block->conditional) return group->active;
@@ -174,7 +174,8 @@ bool sc_group_yield(struct sc_group *group)
     return resume(group) && !group->rested;
 }
 
-/* A group whose lanes all wait in the short form gets the long one. */
+/* If all lanes of the group wait at one barrier, which is stored in a short form, writes the position of each
+ * lane. */
 static void write_out(struct sc_group *group)
 {
     if (group->waiting_at == SC_AT_EXIT) return;
@@ -187,7 +188,7 @@ static void write_out(struct sc_group *group)
     group->waiting_at = SC_AT_EXIT;
 }
 
-/* The usual case: every live lane of the block waits at the same barrier. */
+/* The common case: all live lanes of the block wait at the same barrier. */
 static bool release_all(struct sc_worker *worker)
 {
     uint32_t id = UINT32_MAX;
@@ -211,7 +212,8 @@ static bool release_all(struct sc_worker *worker)
 }
 
 struct tally {
-    uint32_t waiting, wanted, yes; /* lanes; lanes whose predicate holds (bar.red) */
+    uint32_t waiting, wanted, yes; /* lanes that wait, lanes that are required, lanes whose predicate holds
+                                      (bar.red) */
 };
 
 static bool waits(const struct sc_group *group, uint32_t lane)

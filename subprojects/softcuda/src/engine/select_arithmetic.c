@@ -1,5 +1,5 @@
-/* Arithmetic, logic, shifts, bit fields and comparisons: PTX instructions that are rows of ops.def, but for
- * their names. */
+/* Arithmetic, logic, shifts, bit fields and comparisons: PTX instructions that map directly to rows of
+ * ops.def. */
 #include "build.h"
 
 #include <stdio.h>
@@ -130,8 +130,8 @@ static bool select_24(struct sc_build *build)
                        sc_source(build, &now->operand[3], 4, 'b'), 0, 0);
 }
 
-/* add.cc, addc, sub.cc, subc, mad.cc, madc: CC.CF is a value of 0 or 1 that later instructions of the same
- * straight run use */
+/* add.cc, addc, sub.cc, subc, mad.cc, madc: CC.CF is a value of 0 or 1, used by later instructions of the
+ * same straight-line code */
 static bool select_carry(struct sc_build *build, const char *opcode, const char *type)
 {
     struct sc_instruction *now = build->now;
@@ -158,7 +158,7 @@ static bool select_carry(struct sc_build *build, const char *opcode, const char 
         b = sc_source(build, &now->operand[3], bytes, 'b');
     }
     uint32_t carry = build->carry, next = out ? sc_new_value(build, 4) : 0, sum = sc_new_value(build, bytes);
-    if (out) { /* before the target, which may be a source, is written */
+    if (out) { /* before the target is written, which may also be a source */
         snprintf(name, sizeof name, "%s%s_%s", subtract ? "borrow" : "carry", in ? "c" : "", bits);
         sc_emit_row(build, name, next, a, b, in ? carry : 0, 0);
     }
@@ -231,7 +231,7 @@ static bool select_permute(struct sc_build *build)
 {
     static const char *const modes[] = {"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"};
     char name[32];
-    sc_has(build, "b32"); /* the mode stands behind the type */
+    sc_has(build, "b32"); /* the mode follows the type */
     for (unsigned i = 0; i < 6; i++)
         if (sc_has(build, modes[i])) {
             snprintf(name, sizeof name, "prmt_%s", modes[i]);
@@ -261,13 +261,13 @@ static bool select_dot(struct sc_build *build)
                        sc_source(build, &now->operand[3], 4, 'b'), shift);
 }
 
-/* The comparison of two values, as a predicate */
+/* Compares two values; the result is a predicate */
 static uint32_t compare_values(struct sc_build *build, uint32_t a, uint32_t b, const char *type)
 {
     struct sc_instruction *now = build->now;
     static const char *const names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge", "equ", "neu", "ltu",
                                         "leu", "gtu", "geu", "num", "nan", "lo", "ls",  "hi",  "hs"};
-    static const char *const same_as[] = {"lt", "le", "gt", "ge"}; /* of lo, ls, hi, hs */
+    static const char *const same_as[] = {"lt", "le", "gt", "ge"}; /* synonyms of lo, ls, hi, hs */
     char name[40], kind[8];
     unsigned which = 0;
     while (which < 18 && !sc_has(build, names[which])) which++;
@@ -282,7 +282,7 @@ static uint32_t compare_values(struct sc_build *build, uint32_t a, uint32_t b, c
     return sc_emit_row(build, name, result, a, b, 0, 0) ? result : 0;
 }
 
-/* The comparison of operands `first` and `first + 1` */
+/* Compares operands `first` and `first + 1` */
 static uint32_t compare(struct sc_build *build, unsigned first, const char *type)
 {
     struct sc_instruction *now = build->now;
@@ -293,7 +293,7 @@ static uint32_t compare(struct sc_build *build, unsigned first, const char *type
     return a && b ? compare_values(build, a, b, type) : 0;
 }
 
-/* Of pairs: half 0 or 1 of operands 1 and 2 */
+/* Compares half 0 or 1 of operands 1 and 2, which are pairs */
 static uint32_t compare_half(struct sc_build *build, unsigned half, const char *type)
 {
     struct sc_instruction *now = build->now;
@@ -306,7 +306,7 @@ static uint32_t compare_half(struct sc_build *build, unsigned half, const char *
     return compare_values(build, in[0], in[1], type[0] == 'b' ? "bf16" : "f16");
 }
 
-/* .and, .or, .xor with a further predicate */
+/* .and, .or, .xor with another predicate */
 static const char *combination(struct sc_build *build)
 {
     return sc_has(build, "and")   ? "and_b32"
@@ -315,7 +315,7 @@ static const char *combination(struct sc_build *build)
                                   : NULL;
 }
 
-/* setp.eq.f16x2 p|q, a, b: p of the lower halves, q of the upper */
+/* setp.eq.f16x2 p|q, a, b: p for the lower halves, q for the upper */
 static bool select_setp_pair(struct sc_build *build, const char *type, const char *combine)
 {
     struct sc_instruction *now = build->now;
@@ -360,8 +360,8 @@ static bool select_setp(struct sc_build *build)
     uint32_t with = combine ? sc_source(build, &now->operand[3], 4, 'b') : 0;
     uint32_t first = value;
     if (combine) {
-        first = sc_new_value(build,
-                             4); /* both results are computed before the first is written: it may be `with` */
+        first = sc_new_value(build, 4); /* both results are computed before the first is written, which may be
+                                           `with` */
         sc_emit_row(build, combine, first, value, with, 0, 0);
         if (other) {
             uint32_t second = sc_new_value(build, 4);
@@ -375,7 +375,7 @@ static bool select_setp(struct sc_build *build)
     return sc_emit_row(build, "mov_b32", target, first, 0, 0, 0);
 }
 
-/* set.cmp.dtype.stype: all ones or 1.0 */
+/* set.cmp.dtype.stype: the true result is all ones or 1.0 */
 static bool select_set(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;

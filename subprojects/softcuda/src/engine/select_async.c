@@ -1,4 +1,4 @@
-/* cp.async, mbarrier: copies are done at once, so that groups of them are complete whenever somebody asks. */
+/* cp.async, mbarrier: copies are executed immediately, so groups of copies are always complete. */
 #include "async.h"
 #include "build.h"
 
@@ -32,7 +32,7 @@ static void skip_modifiers(struct sc_build *build)
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) sc_has(build, ignored[i]);
 }
 
-/* cp.async.ca.shared.global [to], [from], bytes[, bytes that are read | predicate that forbids reading] */
+/* cp.async.ca.shared.global [to], [from], bytes[, bytes to read | predicate that disables reading] */
 static bool copy(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
@@ -89,7 +89,8 @@ static bool select_cp(struct sc_build *build)
         bool arrives = sc_has(build, "noinc");
         sc_has(build, "arrive");
         bool ok = now->count == 1;
-        /* Without .noinc the barrier first expects one arrival more: together they change nothing. */
+        /* Without .noinc the pending count is first incremented by one and then the copy arrives: no net
+         * change. */
         if (ok && arrives)
             ok = emit_barrier(build, SC_MBARRIER_ARRIVE, &now->operand[0], sc_constant(build, 4, 1), 0);
         skip_modifiers(build);
@@ -119,7 +120,7 @@ static bool select_mbarrier(struct sc_build *build)
     } else if (sc_has(build, "inval") && now->count == 1) {
         ok = emit_barrier(build, SC_MBARRIER_INVALIDATE, &operand[0], 0, 0);
     } else if ((sc_has(build, "test_wait") || sc_has(build, "try_wait")) && now->count >= 3) {
-        bool parity = sc_has(build, "parity"); /* a time limit, which may follow, never runs out */
+        bool parity = sc_has(build, "parity"); /* an optional time limit never expires */
         uint32_t wanted = sc_source(build, &operand[2], parity ? 4 : 8, 'b');
         ok = emit_barrier(build, parity ? SC_MBARRIER_TEST_PARITY : SC_MBARRIER_TEST, &operand[1], wanted,
                           sc_target(build, &operand[0], 4));

@@ -1,4 +1,4 @@
-/* Branches, barriers, warp-wide instructions. (Calls are read in call.c.) */
+/* Branches, barriers, warp-wide instructions. (Calls are in call.c.) */
 #include "atomics.h"
 #include "build.h"
 
@@ -69,7 +69,7 @@ static bool select_bar(struct sc_build *build)
     sc_has(build, "aligned");
     if (sc_has(build, "warp")) {
         sc_has(build, "sync");
-        return build->status == SC_ENGINE_OK; /* lanes of a warp run in lockstep; see sc_order_blocks */
+        return build->status == SC_ENGINE_OK; /* warps run in lockstep; see sc_order_blocks */
     }
     bool reduce = sc_has(build, "red"), arrive = sc_has(build, "arrive");
     sc_has(build, "sync");
@@ -137,7 +137,7 @@ static bool select_shfl(struct sc_build *build)
     return true;
 }
 
-/* The mask of the lanes that take part: the third operand, which the forms without .sync lack */
+/* The mask of the participating lanes: the third operand, which the forms without .sync lack */
 static uint32_t member_mask(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;

@@ -1,5 +1,5 @@
-/* cvt. Formats of 16 bits and fewer, and tf32, go by way of f32, which holds all of them exactly; what f32
- * does not hold comes to it rounded to odd. */
+/* cvt. Formats of 16 bits and fewer, and tf32, are converted by way of f32, which represents them exactly.
+ * Numbers that f32 cannot represent are rounded to odd first. */
 #include "build.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static uint32_t row1(struct sc_build *build, const char *name, unsigned bytes, u
     return sc_emit_row(build, name, result, source, 0, 0, 0) ? result : 0;
 }
 
-/* An operand of any type as f32; 0 on failure */
+/* Converts an operand of any type to f32; 0 on failure */
 static uint32_t single_of(struct sc_build *build, const char *from, const struct sc_operand *operand)
 {
     char name[32];
@@ -32,7 +32,7 @@ static uint32_t single_of(struct sc_build *build, const char *from, const struct
     return row1(build, name, 4, source);
 }
 
-/* The rounding of a conversion to a narrow format, as the end of its row's name */
+/* The suffix of the row's name for the rounding mode of a conversion to a narrow format */
 static const char *narrow_mode(struct sc_build *build)
 {
     static const char *const modes[] = {"rz", "rm", "rp", "rna"};
@@ -42,7 +42,7 @@ static const char *narrow_mode(struct sc_build *build)
     return "";
 }
 
-/* f32 to a narrow format, whose bits are returned; 0 on failure */
+/* Converts f32 to a narrow format and returns its bits; 0 on failure */
 static uint32_t narrow(struct sc_build *build, const char *to, uint32_t single)
 {
     char name[32];
@@ -65,7 +65,7 @@ static bool from_single(struct sc_build *build, const char *to, const char *mode
     uint32_t target = sc_target(build, &now->operand[0], sc_type_bits(to) == 64 ? 8 : 4);
     bool to_float = strchr(to, 'f') != NULL;
     if (saturate && to_float) single = row1(build, "sat_f32", 4, single);
-    if (*mode && to_float) { /* to an integer in floating point */
+    if (*mode && to_float) { /* rounds to an integer that stays in floating point */
         snprintf(name, sizeof name, "cvt_f32_f32_%s", mode);
         single = row1(build, name, 4, single);
     }
@@ -80,7 +80,8 @@ static bool from_single(struct sc_build *build, const char *to, const char *mode
     return sc_emit_row(build, name, target, single, 0, 0, 0);
 }
 
-/* Two numbers in one register: d, a, b of f32 (a becomes the upper one), or one pair into another */
+/* Converts two numbers into one register: d, a, b of f32 (a becomes the upper half), or one pair into
+ * another */
 static bool convert_pairs(struct sc_build *build, const char *to, const char *from)
 {
     struct sc_instruction *now = build->now;
@@ -112,7 +113,7 @@ static bool convert_pairs(struct sc_build *build, const char *to, const char *fr
     return sc_emit_row(build, "or_b32", target, part[0], high, 0, 0);
 }
 
-/* The name of the row that converts; `mode` is rni, rzi, rmi, rpi or "" */
+/* Builds the name of the conversion's row; `mode` is rni, rzi, rmi, rpi or "" */
 static void convert_name(char name[48], const char *to, const char *from, const char *mode, bool flush,
                          bool saturate)
 {
@@ -145,14 +146,14 @@ static bool select_cvt(struct sc_build *build)
     }
     char name[48];
     if (from_float && !to_float && !*mode) mode = "rzi";
-    /* Saturation of an integer that already fits does nothing. */
+    /* Saturation has no effect if every source value fits. */
     if (saturate && !to_float && !from_float &&
         sc_type_bits(to) >= sc_type_bits(from) + (from[0] == 'u' && to[0] == 's') &&
         (to[0] == from[0] || from[0] == 'u'))
         saturate = false;
     if (saturate && !to_float && !from_float && from[0] == 's' && to[0] == 'u' &&
         (sc_type_bits(from) == 8 || sc_type_bits(to) > sc_type_bits(from)) && sc_type_bits(from) < 64) {
-        /* only below zero does it matter: by way of s64 */
+        /* only values below zero saturate: convert by way of s64 */
         uint32_t wide = sc_new_value(build, 8),
                  target = sc_target(build, &now->operand[0], sc_type_bits(to) == 64 ? 8 : 4);
         snprintf(name, sizeof name, "cvt_s64_%s", from);
@@ -168,8 +169,8 @@ static bool select_cvt(struct sc_build *build)
                                              : 0;
     sc_has(build, "rn");
     uint32_t before = build->ir.code.count;
-    /* Registers wider than a narrow result hold it extended; the wider container does so by a second
-     * conversion. */
+    /* A register that is wider than a narrow result holds it extended; a 64-bit container needs a second
+     * conversion for that. */
     const struct sc_operand *target = &now->operand[0];
     if (to_bytes == 4 && target->kind == SC_OPERAND_VALUE && build->ir.values.at[target->value].bytes == 8) {
         uint32_t extended = sc_new_value(build, 4);
@@ -181,7 +182,7 @@ static bool select_cvt(struct sc_build *build)
     }
     const struct sc_operand *source = &now->operand[1];
     if (sc_type_bits(from) < 64 && source->kind == SC_OPERAND_VALUE &&
-        build->ir.values.at[source->value].bytes == 8 && !from_float) { /* the low part of a wider register */
+        build->ir.values.at[source->value].bytes == 8 && !from_float) { /* reads the low half only */
         uint32_t low = sc_new_value(build, 4);
         sc_emit_row(build, "cvt_u32_u64", low, source->value, 0, 0, 0);
         now->operand[1].value = low;

@@ -26,7 +26,7 @@ static bool known_shape(unsigned bits, unsigned count)
            (bits == 64 && (count == 2 || count == 4));
 }
 
-/* Bytes, from the lowest on */
+/* Packs bytes into a register, the lowest first */
 static uint32_t pack_bytes(struct sc_build *build, const uint32_t *part, unsigned count)
 {
     uint32_t all = sc_constant(build, 4, 0), byte = sc_constant(build, 4, 8);
@@ -38,7 +38,7 @@ static uint32_t pack_bytes(struct sc_build *build, const uint32_t *part, unsigne
     return all;
 }
 
-/* mov.b32 %r, {%rs, %rs} and its like */
+/* mov.b32 %r, {%rs, %rs} and similar forms */
 static bool pack(struct sc_build *build, unsigned bits)
 {
     struct sc_instruction *now = build->now;
@@ -64,7 +64,7 @@ static bool unpack(struct sc_build *build, unsigned bits)
     if (!known_shape(bits, count)) return sc_fail(build, now->line, "a vector of this shape is not built");
     const char *row = bits <= 32 ? "unpack_b16" : count == 2 ? "unpack_b32" : "unpack_b64b16";
     uint32_t whole = sc_source(build, &now->operand[1], bits == 64 ? 8 : 4, 'b'), part[4];
-    for (unsigned i = 0; i < count; i++) { /* all parts first: one of them may be the source's register */
+    for (unsigned i = 0; i < count; i++) { /* one target may be the source's register */
         part[i] = sc_new_value(build, 4);
         sc_emit_row(build, row, part[i], whole, sc_constant(build, 4, i * bits / count), 0, 0);
         if (bits / count != 8) continue;
@@ -87,7 +87,7 @@ static bool select_mov(struct sc_build *build)
     if (now->count != 2 || !bits) return sc_fail(build, now->line, "mov not understood");
     if (now->operand[1].kind == SC_OPERAND_VECTOR) return pack(build, bits);
     if (now->operand[0].kind == SC_OPERAND_VECTOR) return unpack(build, bits);
-    /* A 32-bit special register may be read as 64 bits and the other way round. */
+    /* A 64-bit special register may be read as 32 bits, and a 32-bit one as 64 bits. */
     if (now->operand[1].kind == SC_OPERAND_VALUE && build->ir.values.at[now->operand[1].value].bytes == 8 &&
         bytes == 4 && build->ir.values.at[now->operand[1].value].kind == SC_VALUE_CONSTANT)
         now->operand[1].value = sc_constant(build, 4, build->ir.values.at[now->operand[1].value].bits);
@@ -96,7 +96,7 @@ static bool select_mov(struct sc_build *build)
                        0, 0, 0);
 }
 
-/* Generic addresses are host addresses, and so are those of .global, .const, .local and .param. Those of
+/* Generic addresses are host addresses, and so are those of .global, .const, .local and .param. Addresses of
  * .shared are offsets. */
 static bool select_cvta(struct sc_build *build)
 {

@@ -15,7 +15,7 @@ static const struct {
     {"s32", SC_ELEMENT_S32},
 };
 
-/* The element types among the modifiers, in order; returns how many. */
+/* Reads the element types among the modifiers, in order; returns their number. */
 static unsigned read_elements(struct sc_build *build, uint8_t out[4])
 {
     struct sc_instruction *now = build->now;
@@ -29,7 +29,7 @@ static unsigned read_elements(struct sc_build *build, uint8_t out[4])
     return count;
 }
 
-/* m16n8k16 */
+/* Reads a shape such as m16n8k16 */
 static bool read_shape(struct sc_build *build, union sc_matrix *shape)
 {
     struct sc_instruction *now = build->now;
@@ -48,7 +48,7 @@ static bool read_shape(struct sc_build *build, union sc_matrix *shape)
     return false;
 }
 
-/* The layouts that are named: `row` or `col`, in order */
+/* Reads the layouts, `row` or `col`, in order */
 static unsigned read_layouts(struct sc_build *build, bool column[2])
 {
     struct sc_instruction *now = build->now;
@@ -67,7 +67,7 @@ static unsigned bytes_of(uint8_t element)
     return element == SC_ELEMENT_F64 ? 8 : 4;
 }
 
-/* Registers of a vector operand, or of a single register. Returns how many; 0 on failure. */
+/* The registers of a vector operand, or a single register. Returns their number; 0 on failure. */
 static unsigned read_registers(struct sc_build *build, const struct sc_operand *operand, uint8_t element,
                                bool target, uint32_t *value)
 {
@@ -99,7 +99,7 @@ static bool is_integer(uint8_t element)
     return element >= SC_ELEMENT_S8;
 }
 
-/* Types that the multiplication knows together */
+/* Whether the multiplication supports this combination of types */
 static bool types_match(const union sc_matrix *shape)
 {
     bool byte_floats = shape->a == SC_ELEMENT_E4M3 || shape->a == SC_ELEMENT_E5M2;
@@ -116,7 +116,7 @@ static bool types_match(const union sc_matrix *shape)
            (shape->d == SC_ELEMENT_F32 || (half && shape->d == SC_ELEMENT_F16));
 }
 
-/* [w]mma.sync.aligned.shape.row.col.d.a.b.c d, a, b, c. wmma of f16 names d and c only. */
+/* [w]mma.sync.aligned.shape.row.col.d.a.b.c d, a, b, c. wmma of f16 has only the types d and c. */
 static bool multiply(struct sc_build *build, bool wmma)
 {
     struct sc_instruction *now = build->now;

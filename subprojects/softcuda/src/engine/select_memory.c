@@ -16,7 +16,7 @@ static enum sc_space space_of(struct sc_build *build)
     return SC_SPACE_GENERIC;
 }
 
-/* Modifiers that say how to cache and order, which one memory without caches satisfies as it is */
+/* Consumes modifiers for caching and ordering, which a memory without caches satisfies anyway */
 static void skip_hints(struct sc_build *build)
 {
     static const char *const hints[] = {
@@ -64,21 +64,21 @@ static void skip_hints(struct sc_build *build)
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) sc_has(build, hints[i]);
 }
 
-/* Loads by which a kernel may learn what other blocks did */
+/* Loads by which a kernel may observe other blocks */
 static bool watches_others(struct sc_build *build)
 {
     return sc_has(build, "volatile") || sc_has(build, "relaxed") || sc_has(build, "acquire") ||
            sc_has(build, "mmio") || sc_has(build, "cv");
 }
 
-/* Accesses that two threads may make to one place at the same time, as the memory model has it */
+/* Accesses of two threads to one location that may happen concurrently, according to the memory model */
 static bool is_strong(struct sc_build *build)
 {
     return sc_has(build, "volatile") || sc_has(build, "relaxed") || sc_has(build, "acquire") ||
            sc_has(build, "release") || sc_has(build, "mmio");
 }
 
-/* Sets an address operand as source 0 with its offset; absolute ones become a constant. */
+/* Sets an address operand as source 0, with its offset; absolute addresses become a constant. */
 static bool set_address(struct sc_build *build, const struct sc_operand *operand, struct sc_access *access,
                         uint32_t *base, int64_t *offset)
 {
@@ -94,7 +94,7 @@ static bool set_address(struct sc_build *build, const struct sc_operand *operand
             (name->kind == SC_NAME_SHARED || name->kind == SC_NAME_DYNAMIC))
             access->space = SC_SPACE_SHARED;
         if (name && name->kind == SC_NAME_PARAM) {
-            /* parameters: the uniform base and a constant offset */
+            /* parameters: a uniform base and a constant offset */
             if (operand->offset < 0 || (uint64_t)operand->offset >= name->size)
                 return sc_fail(build, build->now->line, "outside the parameter");
             *base = sc_special_value(build, SC_SPECIAL_PARAM_BASE);
@@ -152,7 +152,9 @@ static bool set_elements(struct sc_build *build, const struct sc_operand *operan
     access->element_bytes = (uint8_t)(bits / 8);
     access->extend_signed = type[0] == 's' && bits < 64;
     unsigned count = access->count;
-    if (count == 1 && operand->kind == SC_OPERAND_VECTOR && operand->count == 1) count = 0; /* {%r} alone */
+    if (count == 1 && operand->kind == SC_OPERAND_VECTOR && operand->count == 1)
+        count = 0; /* {%r}: a vector
+                      of one */
     if (count != 1 && (operand->kind != SC_OPERAND_VECTOR || operand->count != access->count))
         return sc_fail(build, build->now->line, "a vector of %u is missing", access->count);
     for (unsigned i = 0; i < access->count; i++) {
@@ -180,7 +182,7 @@ static bool set_elements(struct sc_build *build, const struct sc_operand *operan
 static bool select_ld(struct sc_build *build);
 static bool select_st(struct sc_build *build);
 
-/* v8 as two of v4 */
+/* Splits a v8 access into two of v4 */
 static bool split_access(struct sc_build *build, bool store)
 {
     struct sc_instruction *now = build->now;
@@ -193,7 +195,7 @@ static bool split_access(struct sc_build *build, bool store)
     for (unsigned i = 1; i < now->part_count; i++)
         if (sc_part_is(&now->part[i], "v8")) now->part[i] = (struct sc_part){"v4", 2};
     uint32_t line_bytes = 4 * sc_type_bits(sc_type(build, 0)) / 8, base = address->value;
-    for (unsigned i = 0; !store && i < 4; i++) /* the address may be one of the destinations */
+    for (unsigned i = 0; !store && i < 4; i++) /* a half that overwrites the address is loaded last */
         if (base && vector->element[i].value == base) {
             struct sc_operand first = *vector;
             *vector = high, high = first;
@@ -306,7 +308,8 @@ static bool select_atom_one(struct sc_build *build)
     ir->result[0] = result;
     ir->result_count = result != 0;
     ir->flops = real;
-    /* Whether the order of blocks shows; it also does in a result that is used, see sc_find_turns */
+    /* Whether the atomic's effect depends on the order of blocks; a result that is used depends on it too,
+     * see sc_find_turns */
     if (access.space != SC_SPACE_SHARED &&
         (real || operation == SC_ATOMIC_EXCH || operation == SC_ATOMIC_INC || operation == SC_ATOMIC_DEC ||
          operation == SC_ATOMIC_CAS || access.element_bytes < 4))
@@ -314,7 +317,7 @@ static bool select_atom_one(struct sc_build *build)
     return true;
 }
 
-/* Vector forms, element by element */
+/* Handles vector forms element by element */
 static bool select_atom(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
@@ -348,7 +351,7 @@ static bool select_nothing(struct sc_build *build)
     return build->status == SC_ENGINE_OK;
 }
 
-/* There is no cache for it: the policy is a number that nobody looks at. */
+/* There is no cache, so the policy is an arbitrary number that has no effect. */
 static bool select_createpolicy(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
@@ -358,14 +361,14 @@ static bool select_createpolicy(struct sc_build *build)
     return target && sc_emit_row(build, "mov_b64", target, sc_constant(build, 8, 0), 0, 0, 0);
 }
 
-/* Simulated time does not pass within a kernel; others run instead. */
+/* Simulated time does not advance within a kernel; other lanes run instead. */
 static bool select_sleep(struct sc_build *build)
 {
     build->now->used = UINT32_MAX;
     return sc_emit(build, SC_OP_YIELD) != NULL;
 }
 
-/* isspacep.shared p, a: is the generic address in the window of the space? */
+/* isspacep.shared p, a: whether the generic address is in the window of the space */
 static bool select_isspacep(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
@@ -379,7 +382,7 @@ static bool select_isspacep(struct sc_build *build)
     sc_emit_row(build, "cvt_u64_u32", shared_size, sc_special_value(build, SC_SPECIAL_TOTAL_SHARED), 0, 0, 0);
     sc_emit_row(build, "setp_lt_u64", inside, offset, shared_size, 0, 0);
     if (space == SC_SPACE_SHARED) return sc_emit_row(build, "mov_b32", target, inside, 0, 0, 0);
-    /* A thread's own local memory is in one piece; only the thread itself can ask about it. */
+    /* A thread's local memory is contiguous, and only the thread itself can ask about it. */
     uint32_t in_local = sc_new_value(build, 4);
     sc_emit_row(build, "sub_b64", offset, address, sc_special_value(build, SC_SPECIAL_LOCAL), 0, 0);
     sc_emit_row(build, "setp_lt_u64", in_local, offset, sc_constant(build, 8, 1u << 20), 0, 0);
@@ -406,6 +409,6 @@ const struct sc_selector_entry sc_select_memory[] = {
     {"fence", select_nothing},
     {"nanosleep", select_sleep},
     {"pmevent", select_nothing},
-    {"griddepcontrol", select_nothing}, /* a launch begins when those before it have ended */
+    {"griddepcontrol", select_nothing}, /* a launch begins only after the previous ones have ended */
     {NULL, NULL},
 };

@@ -11,7 +11,7 @@ static uint32_t row(struct sc_build *build, const char *name, unsigned bytes, ui
     return sc_emit_row(build, name, result, a, b, c, 0) ? result : 0;
 }
 
-/* The part of a row's name that says the type: integers where signs do not matter have none. */
+/* The type in a row's name: integers for which signs do not matter have an untyped one, b16 or b32. */
 static const char *row_type(const char *stem, const char *type, bool flush)
 {
     bool sum = strcmp(stem, "add") == 0 || strcmp(stem, "sub") == 0 || strcmp(stem, "neg") == 0;
@@ -21,7 +21,7 @@ static const char *row_type(const char *stem, const char *type, bool flush)
     return flush && strcmp(type, "f32") == 0 ? "f32z" : type;
 }
 
-/* One number: the row, twice where a minimum or maximum has three operands */
+/* Computes one number: one row, or two rows for a minimum or maximum of three operands */
 static uint32_t compute(struct sc_build *build, const struct sc_parts *parts, const char *type,
                         const uint32_t in[3], unsigned sources)
 {
@@ -41,7 +41,7 @@ static uint32_t compute(struct sc_build *build, const struct sc_parts *parts, co
     if (sources == 3 && minimum) result = row(build, name, 4, result, in[2], 0);
     for (uint32_t i = before; parts->rounding && i < build->ir.code.count; i++)
         build->ir.code.at[i].rounding = parts->rounding;
-    if (parts->cross_sign) { /* NaN has no sign */
+    if (parts->cross_sign) { /* NaN gets no sign */
         snprintf(name, sizeof name, "setp_num_%s", type);
         sign = row(build, "and_b32", 4, sign, row(build, name, 4, result, result, 0), 0);
         result = row(build, "or_b32", 4, result, sign, 0);
@@ -76,7 +76,7 @@ bool sc_emit_parts(struct sc_build *build, const struct sc_parts *parts)
     return sc_emit_row(build, "mov_b32", target, part[0], 0, 0, 0);
 }
 
-/* What vadd2, vset4 and their like do to each number, given as 32-bit integers */
+/* The operation of vadd2, vset4 and similar instructions on one number, given as 32-bit integers */
 static uint32_t video_number(struct sc_build *build, const char *opcode, bool is_signed, uint32_t a,
                              uint32_t b)
 {
@@ -87,7 +87,7 @@ static uint32_t video_number(struct sc_build *build, const char *opcode, bool is
     if (strncmp(opcode, "vmin", 4) == 0) return row(build, "min_s32", 4, a, b, 0);
     if (strncmp(opcode, "vmax", 4) == 0) return row(build, "max_s32", 4, a, b, 0);
     if (strncmp(opcode, "vabsdiff", 8) == 0) return row(build, "sad_s32", 4, a, b, sc_constant(build, 4, 0));
-    if (strncmp(opcode, "vavrg", 5) == 0) { /* rounds away from zero at half */
+    if (strncmp(opcode, "vavrg", 5) == 0) { /* rounds half away from zero */
         uint32_t one = sc_constant(build, 4, 1), sum = row(build, "add_b32", 4, a, b, 0);
         uint32_t below = row(build, "shr_u32", 4, sum, sc_constant(build, 4, 31), 0);
         uint32_t more = row(build, "sub_b32", 4, one, is_signed ? below : sc_constant(build, 4, 0), 0);
@@ -109,7 +109,7 @@ static uint32_t take_number(struct sc_build *build, uint32_t word, unsigned at, 
     return row(build, type[0] == 's' ? "bfe_s32" : "bfe_u32", 4, word, position, length);
 }
 
-/* Saturates to the numbers of `bits` bits. */
+/* Saturates to the range of `bits` bits. */
 static uint32_t saturate_number(struct sc_build *build, uint32_t x, unsigned bits, const char *type)
 {
     bool is_signed = type[0] == 's';
@@ -118,8 +118,9 @@ static uint32_t saturate_number(struct sc_build *build, uint32_t x, unsigned bit
     return row(build, "max_s32", 4, x, sc_constant(build, 4, low), 0);
 }
 
-/* v....2|4.dtype.atype.btype[.sat][.add] d, a, b, c: number by number. c is what stays of lanes that the mask
- * leaves out, of which there are none here, or what .add adds all results to. */
+/* v....2|4.dtype.atype.btype[.sat][.add] d, a, b, c: number by number. With .add all results are added to c.
+ * Otherwise c would supply the numbers that a mask excludes; only the full mask is supported, so c has no
+ * effect. */
 static bool select_video(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;

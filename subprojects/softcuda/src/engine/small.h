@@ -1,4 +1,4 @@
-/* Number formats of 16 bits and fewer, and tf32: rounding to them in every direction. */
+/* Number formats of 16 bits and fewer, and tf32: conversion with every rounding mode. */
 #ifndef SOFTCUDA_ENGINE_SMALL_H
 #define SOFTCUDA_ENGINE_SMALL_H
 
@@ -6,8 +6,8 @@
 
 enum sc_rounding { SC_ROUND_NEAREST, SC_ROUND_ZERO, SC_ROUND_DOWN, SC_ROUND_UP, SC_ROUND_AWAY };
 
-/* A number to sign, exponent and `mantissa` bits; `bias` as in the format. What is too large becomes
- * `infinity`, or `largest` where the direction forbids that; NaN becomes `nan`, without a sign. */
+/* Rounds a number to sign, exponent and `mantissa` bits, with the format's `bias`. A number that is too large
+ * becomes `infinity`, or `largest` if the rounding mode requires it; NaN becomes `nan`, without a sign. */
 static inline __attribute__((always_inline)) uint32_t sc_narrow(float x, uint32_t mantissa, int32_t bias,
                                                                 enum sc_rounding mode, uint32_t sign_at,
                                                                 uint32_t largest, uint32_t infinity,
@@ -66,8 +66,8 @@ static inline __attribute__((always_inline)) float sc_e4m3_to_float(uint32_t x)
     return sc_float_of(sign | (rest == 0x7f ? 0x7fffffffu : bits));
 }
 
-/* To single precision by rounding to odd: a second rounding, to a format of at most 22 bits, is then that of
- * the number itself (Boldo and Melquiond, 2008). */
+/* Converts to single precision, rounded to odd: rounding the result again, to at most 22 bits, equals
+ * rounding the original number once (Boldo and Melquiond, 2008). */
 static inline __attribute__((always_inline)) float sc_odd_of_double(double x)
 {
     float single = (float)x;
@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) float sc_odd_of_double(double x)
     return sc_float_of((uint32_t)(sc_bits_of_double(x) >> 63) << 31 | rest);
 }
 
-/* A 64-bit integer likewise */
+/* The same for a 64-bit integer */
 static inline __attribute__((always_inline)) float sc_odd_of_u64(uint64_t x)
 {
     uint64_t short_of = (x >> 24) | ((x & 0xffffff) != 0); /* 40 bits: exact in double */

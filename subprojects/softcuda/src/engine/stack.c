@@ -1,20 +1,20 @@
-/* Calls that are not expanded in place: of functions that are recursive, large, or known by address only.
+/* Calls that are not expanded in place: of functions that are recursive, large, or called through a pointer.
  *
  * Such a function is compiled once into the program of every entry that may reach it. All its activations
  * share its registers; each has a frame in local memory:
  *
- *   +0   which call it returns to (32 bits)
+ *   +0   index of the call to return to (32 bits)
  *   +8   the caller's frame
  *   +16  results and parameters, each aligned to 16 bytes, then variables
  *
- * A recursive function saves its registers in its frame around every call. An address of a function is a
- * number outside all memory, so that loads from it fault. */
+ * A recursive function saves its registers in its frame around every call. A function's address is a number
+ * outside of all memory, so that loads from it fault. */
 #include "build.h"
 
 #include <string.h>
 
 #define FRAME_HEADER 16u
-#define STACK_BYTES (128u << 10) /* for each thread, where the depth is not known */
+#define STACK_BYTES (128u << 10) /* per thread, if the depth is not known */
 
 uint64_t sc_function_address(const struct sc_build *build, uint32_t function)
 {
@@ -37,7 +37,7 @@ static uint32_t row(struct sc_build *build, const char *name, unsigned bytes, ui
     return sc_emit_row(build, name, result, a, b, 0, 0) ? result : 0;
 }
 
-/* A constant that is known when the whole program has been read */
+/* A constant whose value is known only when the whole program has been read */
 static uint32_t later(struct sc_build *build, enum sc_late_kind kind, uint32_t part)
 {
     struct sc_value value = {.kind = SC_VALUE_CONSTANT, .bytes = 8};
@@ -97,7 +97,7 @@ static bool check_stack(struct sc_build *build, uint32_t top)
     return true;
 }
 
-/* Registers of this activation, into its frame or back */
+/* Saves the registers of this activation in its frame, or restores them */
 static bool save_registers(struct sc_build *build, bool restore, uint32_t base)
 {
     uint64_t at = build->save_at;
@@ -124,7 +124,7 @@ static bool reserve_save(struct sc_build *build)
     return true;
 }
 
-/* The part of the program that is this function, read later if it has not been asked for */
+/* The number of the program's part for this function; the part is read later if it is new */
 static uint32_t part_of(struct sc_build *build, uint32_t function)
 {
     for (uint32_t i = 0; i < build->outlined.count; i++)
@@ -142,7 +142,7 @@ static bool link_parts(struct sc_build *build, uint32_t part)
     return sc_vec_push(&build->ir.edges, (struct sc_ir_edge){build->part, part}) || sc_fail_memory(build);
 }
 
-/* Goes to what an address means: to one of all functions whose address is taken, or to a trap. */
+/* Branches to one of the functions whose address is taken, or to a trap. */
 static bool jump(struct sc_build *build, uint32_t pointer)
 {
     uint32_t functions = build->functions.count;
@@ -154,7 +154,7 @@ static bool jump(struct sc_build *build, uint32_t pointer)
     if (!build->frame) build->frame = sc_new_value(build, 8);
     uint32_t offset = row(build, "sub_b64", 8, pointer, sc_constant(build, 8, build->module->function_base));
     uint32_t low = row(build, "shr_u64", 8, offset, sc_constant(build, 4, 4));
-    uint32_t high = row(build, "shl_b64", 8, offset, sc_constant(build, 4, 60)); /* not on a boundary */
+    uint32_t high = row(build, "shl_b64", 8, offset, sc_constant(build, 4, 60)); /* nonzero off a boundary */
     uint32_t number = row(build, "or_b64", 8, low, high);
     number = row(build, "min_u64", 8, number, sc_constant(build, 8, functions));
     uint32_t index = row(build, "cvt_u32_u64", 4, number, 0);
@@ -219,7 +219,7 @@ bool sc_begin_stack(struct sc_build *build)
                        later(build, SC_LATE_FRAME, build->part), 0, 0);
 }
 
-/* Returns to the call that the frame names: one of all in the program. */
+/* Returns to the call whose index is in the frame. */
 static bool leave(struct sc_build *build)
 {
     uint32_t site = load(build, build->frame, 0, 4);
@@ -257,7 +257,7 @@ static bool read_part(struct sc_build *build, uint32_t part)
     return ok;
 }
 
-/* The tables of returns and of calls by address */
+/* Fills the branch tables for returns and for calls through pointers */
 static bool fill_tables(struct sc_build *build)
 {
     struct sc_ir_function *ir = &build->ir;

@@ -1,20 +1,20 @@
-/* Where a function needs an order of blocks, found from what its addresses are computed from.
+/* Finds where a function depends on the order of blocks, from how its addresses are computed.
  *
- * root   what an address begins with: a pointer among the parameters, a module variable, on-chip memory
+ * A *root* is where an address computation starts: a pointer parameter, a module variable, on-chip memory.
  *
- * Loads through a root of an atomic may see what it did, and wait for the block's turn; so does everything
- * that nothing is known of, and whatever a kernel reads to learn about other blocks. Other loads could only
- * see it in a data race, but the same bytes may be reached through two parameters: they are checked against
- * the block's own log. */
+ * Loads through a root that is also used by an atomic may see the atomic's effect, so they wait for the
+ * block's turn; an unknown root may equal any other. So do loads with which a kernel observes other blocks.
+ * Other loads could see an atomic's effect only in a data race; but two parameters may point to the same
+ * bytes, so these loads are checked against the block's own log. */
 #include "atomics.h"
 #include "ir.h"
 #include "order.h"
 
 #include <string.h>
 
-#define ROOTS 61u /* different parameters may share one */
+#define ROOTS 61u /* different parameters may have the same number */
 #define ROOT_ON_CHIP (1ull << 61)
-#define ROOT_UNKNOWN (1ull << 62) /* an address that was itself in memory */
+#define ROOT_UNKNOWN (1ull << 62) /* an address that was loaded from memory */
 
 static uint64_t root_of_value(const struct sc_value *value)
 {
@@ -42,7 +42,7 @@ static uint64_t root_of_result(const struct sc_ir_function *function, const stru
     return all;
 }
 
-#define WORK_MAX 1000000000u /* steps: a second or two; then nothing is known of any address */
+#define WORK_MAX 1000000000u /* steps, one or two seconds; above this, all addresses count as unknown */
 
 static void find_roots(const struct sc_ir_function *function, uint64_t *roots)
 {
@@ -104,7 +104,7 @@ static enum sc_turn turn_of(const struct sc_ir *ir, const uint64_t *roots, uint6
     }
 }
 
-/* Compilers write atom for what is a red. */
+/* Compilers emit atom where red would do. */
 static bool drop_unused_results(struct sc_ir_function *function)
 {
     unsigned char *used = calloc(function->values.count, 1);

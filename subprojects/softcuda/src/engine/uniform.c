@@ -1,10 +1,10 @@
-/* Which values are equal in all lanes of a group.
+/* Finds the values that are equal in all lanes of a group.
  *
- * A value is varying when it is computed from something varying, or when lanes that took different ways bring
- * different definitions of it together. The second is found for each branch whose predicate varies: between
- * it and the place where all ways meet again, the values defined on one way and alive on the other, or where
- * the ways join, are varying. This relies on lanes never overtaking each other within a loop
- * (sc_ir_function.regular); without that only values with one definition, computed from the launch and the
+ * A value is varying if it is computed from a varying value, or if lanes that diverged merge different
+ * definitions of it. The second case is analysed for each branch with a varying predicate. Between the branch
+ * and the block where all paths meet again, a value is varying if it is defined on one path and live on the
+ * other, or live where they meet. This relies on lanes never overtaking each other within a loop
+ * (sc_ir_function.regular). Without that, only values with one definition, computed from the launch and the
  * block alone, count as uniform.
  */
 #include "ir.h"
@@ -15,19 +15,19 @@
 
 struct analysis {
     struct sc_ir_function *function;
-    unsigned char *reach1, *reach2; /* by order */
+    unsigned char *reach1, *reach2; /* by position in the order */
     uint64_t *live, *defined1, *defined2;
     uint64_t work; /* steps done */
 };
 
-#define WORK_MAX 1000000000u /* a second or two; what is still being looked at then counts as varying */
+#define WORK_MAX 1000000000u /* one or two seconds; then undecided values count as varying */
 
 static bool is_varying(const struct sc_ir_function *function, uint32_t value)
 {
     return value && !function->values.at[value].uniform;
 }
 
-/* Instructions whose result differs between lanes even if their operands do not */
+/* Instructions whose result may differ between lanes even if their operands do not */
 static bool makes_varying(const struct sc_ir *ir)
 {
     switch (ir->code) {
@@ -72,7 +72,7 @@ static bool by_operands(struct sc_ir_function *function)
             if (ir->code != SC_OP_BARRIER)
                 for (unsigned k = 0; k < ir->source_count; k++)
                     varying |= is_varying(function, ir->source[k]);
-            /* The results of one instruction are all uniform or all vectors. */
+            /* The results of one instruction are either all uniform or all vectors. */
             for (unsigned k = 0; k < ir->result_count; k++) varying |= is_varying(function, ir->result[k]);
             for (unsigned k = 0; varying && k < ir->result_count; k++)
                 if (ir->result[k]) changed |= set_varying(function, ir->result[k]);
@@ -81,7 +81,7 @@ static bool by_operands(struct sc_ir_function *function)
     return changed;
 }
 
-/* Without a regular order: several definitions, or memory, make a value varying. */
+/* Without a regular order: values with several definitions, or loaded from memory, are varying. */
 static void by_caution(struct sc_ir_function *function)
 {
     for (uint32_t i = 0; i < function->code.count; i++) {
@@ -99,7 +99,7 @@ static uint32_t order_of(const struct sc_ir_function *function, uint32_t block)
     return block == NONE ? NONE : function->blocks.at[block].order;
 }
 
-/* Marks in `reach` what can be reached from order position `start` without passing `stop`. */
+/* Marks in `reach` the positions that are reachable from position `start` without passing `stop`. */
 static void flood(const struct sc_ir_function *function, uint32_t start, uint32_t stop, unsigned char *reach)
 {
     memset(reach, 0, function->order.count);
@@ -121,8 +121,8 @@ static void flood(const struct sc_ir_function *function, uint32_t start, uint32_
     }
 }
 
-/* Where lanes that part at `from` are together again: follow the scheduler, lowest block first, until one is
- * left. */
+/* The position where lanes that diverge at `from` converge again: simulates the scheduler, lowest block
+ * first, until one block is left. */
 static uint32_t meeting_place(const struct sc_ir_function *function, uint32_t from, unsigned char *pending,
                               unsigned char *seen)
 {
@@ -195,7 +195,7 @@ static bool part_ways(struct analysis *a, uint32_t from, uint32_t way1, uint32_t
     return changed;
 }
 
-/* An indexed branch: everything defined before the ways meet counts as varying. */
+/* An indexed branch: everything that is defined before the paths meet counts as varying. */
 static bool part_many_ways(struct analysis *a, uint32_t from, const struct sc_ir_block *block)
 {
     struct sc_ir_function *function = a->function;
@@ -228,8 +228,8 @@ static bool by_branches(struct analysis *a)
     return changed;
 }
 
-/* Instructions that depend on the launch only, need no predicate and cannot fault, run once for each worker.
- */
+/* Marks instructions that depend on the launch only, have no predicate and cannot fault: they run once per
+ * worker. */
 static void find_once(struct sc_ir_function *function, unsigned char *fixed)
 {
     for (uint32_t v = 1; v < function->values.count; v++) {
@@ -256,7 +256,7 @@ static void find_once(struct sc_ir_function *function, unsigned char *fixed)
     }
 }
 
-#define BRANCHES_MAX 2048u /* above this the search for joins would take too long: be cautious instead */
+#define BRANCHES_MAX 2048u /* above this by_caution is used: the search would take too long */
 
 bool sc_find_uniform(struct sc_ir_function *function)
 {

@@ -13,7 +13,7 @@
         uint32_t count, capacity;                                                                            \
     }
 
-/* Makes room for one element more; false when there is no memory (the array is then unchanged). */
+/* Makes room for one more element. false: no memory; the array is then unchanged. */
 static inline bool sc_vec_grow(void **at, uint32_t count, uint32_t *capacity, size_t element_bytes)
 {
     if (count < *capacity) return true;
@@ -26,7 +26,7 @@ static inline bool sc_vec_grow(void **at, uint32_t count, uint32_t *capacity, si
     return true;
 }
 
-/* Evaluates to false when there is no memory. */
+/* Evaluates to false if there is no memory. */
 #define sc_vec_push(v, ...)                                                                                  \
     (sc_vec_grow((void **)&(v)->at, (v)->count, &(v)->capacity, sizeof *(v)->at)                             \
          ? ((v)->at[(v)->count++] = (__VA_ARGS__), true)                                                     \

@@ -1,4 +1,4 @@
-/* Runs blocks: the register files of a worker, and the dispatch loop. */
+/* Runs blocks: a worker's register files, and the dispatch loop. */
 #include "worker.h"
 
 #include <immintrin.h>
@@ -28,7 +28,7 @@ static void splat64(struct sc_group *group, uint32_t place, uint64_t value)
     for (unsigned i = 0; i < SC_CHUNK; i++) lane[i] = value;
 }
 
-/* One 32-bit special register of a lane, as the function of its thread */
+/* The value of a 32-bit special register, for a thread's linear index */
 static uint32_t lane_special(enum sc_special special, uint32_t thread, const uint32_t block[3])
 {
     uint32_t lane = thread & 31;
@@ -58,7 +58,7 @@ static uint32_t lane_special(enum sc_special special, uint32_t thread, const uin
     }
 }
 
-/* What stays the same from block to block */
+/* Initialises the part of a register file that does not change from block to block */
 static void fill_file(struct sc_worker *worker, struct sc_group *group)
 {
     const struct sc_program *program = worker->program;
@@ -107,7 +107,7 @@ static bool run_rounded(struct sc_group *group, const struct sc_op *op)
     return ok;
 }
 
-/* An instruction that is guarded, or whose result only active lanes may see, or that rounds in its own way */
+/* An instruction with a guard, with a result that only active lanes may see, or with a rounding mode */
 static bool run_masked(struct sc_group *group, const struct sc_op *op)
 {
     const uint32_t *use = group->mask;
@@ -167,7 +167,7 @@ static uint32_t first_active(const struct sc_group *group)
     return lane;
 }
 
-/* May the block go on with `instructions` more? Calls for help when patience ends. */
+/* Whether the block may execute `instructions` more. Calls for help when `patience` is used up. */
 static bool allow(struct sc_worker *worker, uint64_t instructions)
 {
     if (worker->call_for_help) {
@@ -179,7 +179,7 @@ static bool allow(struct sc_worker *worker, uint64_t instructions)
     return instructions <= worker->watchdog_left;
 }
 
-/* Runs one instruction, or a batch of them. Returns the next; NULL when a lane faulted. */
+/* Runs one instruction, or a batch. Returns the next one; NULL if a lane faulted. */
 static inline const struct sc_op *step(struct sc_group *group, const struct sc_op *op)
 {
     bool slow = op->flags & group->slow_flags;
@@ -199,7 +199,7 @@ static const struct sc_op *run_ops(struct sc_group *group, const struct sc_op *o
     return op;
 }
 
-/* The same, with the time that each takes. */
+/* Like run_ops, and measures each instruction's time. */
 static const struct sc_op *profile_ops(struct sc_group *group, const struct sc_op *op,
                                        const struct sc_op *end)
 {
@@ -229,7 +229,7 @@ static bool leave(struct sc_group *group, const struct sc_block *block)
     return ok;
 }
 
-/* Until no lane of the group can run, or one faults */
+/* Runs until no lane of the group can run, or one faults */
 static bool run_group(struct sc_worker *worker, struct sc_group *group)
 {
     const struct sc_program *program = worker->program;
@@ -253,7 +253,7 @@ static bool run_group(struct sc_worker *worker, struct sc_group *group)
     return true;
 }
 
-/* Instructions that depend on the launch only */
+/* Runs the instructions that depend on the launch only */
 static bool run_once(struct sc_worker *worker, struct sc_group *group)
 {
     const struct sc_program *program = worker->program;
@@ -265,7 +265,7 @@ static bool run_once(struct sc_worker *worker, struct sc_group *group)
     return true;
 }
 
-#define LOCAL_INSIDE (8u << 20) /* bytes of local memory up to which it is part of one allocation */
+#define LOCAL_INSIDE (8u << 20) /* maximum bytes of local memory that are part of the common allocation */
 
 bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, const unsigned char *parameters)
 {
@@ -284,7 +284,8 @@ bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, co
     size_t each = file + 4 * masks + caches, shared = align_up(worker->shared_bytes + 64, 4096);
     size_t local = align_up((size_t)threads * program->local_bytes + 64, 64);
     worker->groups = calloc(groups, sizeof *worker->groups);
-    bool apart = local > LOCAL_INSIDE; /* large stacks are mostly not touched */
+    bool apart = local > LOCAL_INSIDE; /* most pages of large stacks are never touched, and calloc does not
+                                          allocate those */
     size_t total = align_up(each * groups + shared + (apart ? 0 : local), 4096);
     worker->stacks = apart ? calloc(1, local) : NULL;
     worker->memory = aligned_alloc(4096, total);
@@ -343,13 +344,13 @@ void sc_worker_free(struct sc_worker *worker)
     worker->stacks = NULL;
 }
 
-/* Until the block ends, or, where others run beside it, waits for one of them. */
+/* Runs until the block ends or, in a cooperative launch, waits for another block. */
 static enum sc_progress run_groups(struct sc_worker *worker)
 {
     for (bool more = true; more;) {
         uint32_t live = 0, line = 0, lane = 0;
         const struct sc_group *stuck = NULL;
-        bool resting = false; /* a group that yields, and can go on */
+        bool resting = false; /* a group yields, and can continue */
         for (uint32_t g = 0; g < worker->group_count; g++) {
             struct sc_group *group = &worker->groups[g];
             if (!group->blocked && !run_group(worker, group)) return SC_PROGRESS_FAULT;

@@ -1,4 +1,4 @@
-/* One thread that runs blocks of a launch, and what it counts. */
+/* One thread that runs blocks of a launch, and its counters. */
 #ifndef SOFTCUDA_ENGINE_WORKER_H
 #define SOFTCUDA_ENGINE_WORKER_H
 
@@ -14,7 +14,7 @@ struct sc_traffic_slot {
     uint64_t bytes_read, bytes_written;
 };
 
-/* Traffic by 2 MiB block: an open-addressing table */
+/* Traffic per 2 MiB block: an open-addressing table */
 struct sc_traffic {
     struct sc_traffic_slot *slots;
     uint32_t capacity, count; /* capacity is a power of two, or 0 */
@@ -27,69 +27,70 @@ struct sc_worker {
     const struct sc_program *program;
     struct sc_group *groups;
     uint32_t group_count;
-    unsigned char *memory; /* everything below is part of it, but local memory if that is large */
-    unsigned char *stacks; /* local memory then, or NULL */
+    unsigned char *memory; /* holds everything below, except local memory if that is large */
+    unsigned char *stacks; /* local memory if it is large, or NULL */
     unsigned char *shared;
     unsigned char *local; /* local_bytes for each thread of the block */
     const unsigned char *parameters;
     uint32_t shared_bytes;
     uint64_t instructions, flops, bytes_read, bytes_written;
     uint64_t watchdog_left;
-    uint64_t patience; /* instructions after which call_for_help(context) is called, once, if it is set */
-    uint64_t floor;    /* what watchdog_left may sink to before that */
+    uint64_t patience; /* number of instructions after which call_for_help(context) is called once; 0:
+                          never */
+    uint64_t floor;    /* value of watchdog_left at which that call is due */
     void (*call_for_help)(void *context);
     void *context;
     uint32_t parameter_bytes;
     struct sc_traffic traffic;
-    struct sc_touches *touches;             /* NULL: nobody asks */
-    struct sc_accesses *accesses;           /* the same */
-    bool watched;                           /* somebody asks for one of them */
-    struct sc_profile_kind *kinds;          /* NULL: nobody asks */
-    struct sc_product_plans *product_plans; /* of matrix instructions; NULL until the first */
+    struct sc_touches *touches;             /* NULL: not requested */
+    struct sc_accesses *accesses;           /* NULL: not requested */
+    bool watched;                           /* touches or accesses are requested */
+    struct sc_profile_kind *kinds;          /* NULL: no profile is requested */
+    struct sc_product_plans *product_plans; /* of matrix instructions; NULL until the first one */
     uint32_t block[3];
-    uint32_t arrived[16]; /* threads that bar.arrive counted, by barrier */
+    uint32_t arrived[16]; /* threads counted by bar.arrive, per barrier */
     struct sc_fault fault;
-    /* Of functions that need an order of blocks, in launches with several workers: see order.h */
+    /* For functions whose results depend on the order of blocks, in launches with several workers: see
+     * order.h */
     struct sc_order *order;
     uint64_t block_index;
     struct sc_log log;
-    uint64_t began, waited; /* instructions when the block began, and when it took its turn, if it had to */
-    bool ahead;             /* the block is not in turn */
-    bool given_up;          /* it will never be */
-    bool in_the_way;        /* the last block gained nothing by running ahead */
+    uint64_t began, waited; /* instruction counts when the block began and when it took its turn, if it had
+                               to */
+    bool ahead;             /* the block runs ahead of its turn */
+    bool given_up;          /* its turn will never come */
+    bool in_the_way;        /* running ahead did not speed up the last block */
 };
 
-/* Allocates what a worker needs; false when there is no memory. `parameters` is 16-byte aligned and outlives
- * it. */
+/* Allocates a worker's memory; false: no memory. `parameters` is 16-byte aligned and outlives the worker. */
 bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch,
                     const unsigned char *parameters);
 void sc_worker_free(struct sc_worker *worker);
 
-/* Runs one block to its end. False when it faulted: worker->fault says how. pre: the launch is not
- * cooperative. */
+/* Runs one block to its end. false: it faulted; see worker->fault. pre: the launch is not cooperative. */
 bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z);
 
-/* Of a cooperative launch: makes the worker stand for one block, and runs that until it ends, or waits for
- * something that another block may do. */
+/* For cooperative launches: sc_worker_begin assigns one block to the worker. sc_worker_go_on runs it until it
+ * ends, or waits for something that another block may do. */
 enum sc_progress { SC_PROGRESS_DONE, SC_PROGRESS_WAITS, SC_PROGRESS_FAULT };
 void sc_worker_begin(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z);
 enum sc_progress sc_worker_go_on(struct sc_worker *worker);
 
 #define SC_TRAFFIC_SHIFT 21
 
-/* The slot of one 2 MiB block; NULL when there is no memory (traffic->failed is then set). */
+/* The slot of one 2 MiB block. NULL: no memory; traffic->failed is then set. */
 struct sc_traffic_slot *sc_traffic_slot(struct sc_traffic *traffic, uint64_t block);
 void sc_traffic_free(struct sc_traffic *traffic);
 
-/* Counts `bytes` bytes that start at `address`, all of them in one run. */
+/* Counts one contiguous access of `bytes` bytes at `address`. */
 void sc_traffic_add(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write);
-/* Counts what a link moves for accesses that all lie in the block of `address`, however much that is. */
+/* Counts `bytes` bytes of link traffic for accesses that all lie in the 2 MiB block of `address`. */
 void sc_traffic_add_here(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write);
 
-/* pre: the worker is watched and the bytes are not on the chip. */
+/* Records an access. pre: the worker is watched; the bytes are not in on-chip memory. */
 void sc_note_access(struct sc_worker *worker, uint64_t address, uint64_t bytes, enum sc_access_kind kind);
 
-/* Notes what one access touched, for those who ask. */
+/* Records an access if that is requested. */
 static inline void sc_touch(struct sc_worker *worker, const struct sc_window *window, uint64_t address,
                             uint64_t bytes, enum sc_access_kind kind)
 {

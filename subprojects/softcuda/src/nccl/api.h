@@ -1,4 +1,4 @@
-/* nccl.h for its own library: what it declares is exported. */
+/* nccl.h for libnccl itself: exports what it declares. */
 #ifndef SOFTCUDA_NCCL_API_H
 #define SOFTCUDA_NCCL_API_H
 

@@ -4,17 +4,17 @@
 
 #include "element.h"
 
-/* A work as its transfers see it. */
+/* A work and what its transfers have in common. */
 struct plan {
     struct sc_drive *drive;
     const struct sc_work *work;
-    struct sc_transfer like; /* what all of them have in common */
+    struct sc_transfer like; /* members that all transfers share */
     unsigned self, ranks;
     char *from, *to;
     size_t size; /* of an element */
 };
 
-/* Elements are dealt out to the ranks, each of which forms the sums of a contiguous part. */
+/* The elements are divided among the ranks: each rank reduces a contiguous part. */
 static uint64_t part_begin(const struct plan *plan, unsigned rank)
 {
     uint64_t each = plan->work->count / plan->ranks, more = plan->work->count % plan->ranks;
@@ -48,13 +48,13 @@ static void add_copy(const struct plan *plan, const char *from, char *to, uint64
     if (from != to) add(plan, SC_TRANSFER_COPY, plan->self, from, to, bytes);
 }
 
-/* The others, beginning with the next one, so that not all send to the same rank first. */
+/* The i-th other rank, starting after this one, so that not all ranks send to the same rank first. */
 static unsigned other(const struct plan *plan, unsigned i)
 {
     return (plan->self + i) % plan->ranks;
 }
 
-/* Each rank's terms go to the ranks that form their sums. */
+/* Sends this rank's terms to the ranks that reduce them. */
 static void send_parts(const struct plan *plan)
 {
     for (unsigned i = 1; i < plan->ranks; i++) {
@@ -63,7 +63,7 @@ static void send_parts(const struct plan *plan)
     }
 }
 
-/* This rank's part of the sums, to memory or to another rank. One term is its own sum. */
+/* Reduces this rank's part, to memory or to another rank. With one rank it is a copy. */
 static struct sc_transfer *add_sums(const struct plan *plan, unsigned peer, const char *from, char *to,
                                     uint64_t bytes)
 {
@@ -106,7 +106,7 @@ static void add_reduce_scatter(const struct plan *plan)
     add_sums(plan, plan->self, plan->from + plan->self * block, plan->to, block);
 }
 
-/* From rank to rank: each sends on what it received, so that none sends more than once. */
+/* Each rank passes on what it received, so that no rank sends more than once. */
 static void add_broadcast(const struct plan *plan, unsigned root)
 {
     uint64_t block = block_bytes(plan);
@@ -166,7 +166,7 @@ static void add_scatter(const struct plan *plan, unsigned root)
         add(plan, SC_TRANSFER_SEND, other(plan, i), plan->from + other(plan, i) * block, NULL, block);
 }
 
-/* An empty message is sent, too. */
+/* Empty messages are sent, too. */
 static void add_message(const struct plan *plan)
 {
     struct sc_transfer transfer = plan->like;
@@ -178,7 +178,7 @@ static void add_message(const struct plan *plan)
     sc_drive_add(plan->drive, &transfer);
 }
 
-/* What both sides must have in common. FNV-1a (Fowler, Noll, Vo). A message is told by its bytes alone. */
+/* A hash of what both sides must agree on. FNV-1a (Fowler, Noll, Vo). For messages only the bytes count. */
 static uint64_t signature_of(const struct sc_work *work, size_t size)
 {
     bool message = work->kind >= SC_WORK_COLLECTIVES;

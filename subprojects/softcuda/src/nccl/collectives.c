@@ -3,7 +3,7 @@
 #include "errors.h"
 #include "group.h"
 
-/* What an operation is on a communicator. */
+/* Resolves an operation on a communicator. */
 static ncclResult_t take_operation(ncclComm_t comm, ncclRedOp_t op, struct sc_work *work,
                                    const char *function)
 {
@@ -27,7 +27,7 @@ static ncclResult_t take_operation(ncclComm_t comm, ncclRedOp_t op, struct sc_wo
                   : result;
 }
 
-/* `work` has its kind, addresses, count and peer. */
+/* `work` has its kind, addresses, count and peer set. */
 static ncclResult_t call(const char *function, struct sc_work work, ncclDataType_t type, ncclRedOp_t op,
                          ncclComm_t comm, cudaStream_t stream)
 {
@@ -43,7 +43,7 @@ static ncclResult_t call(const char *function, struct sc_work work, ncclDataType
         return sc_group_fail(sc_fail(ncclInvalidArgument, "%s: too many elements", function));
     result = sc_work_reduces(&work) ? take_operation(comm, op, &work, function) : ncclSuccess;
     if (result) return sc_group_fail(result);
-    /* No collective has anything to do; an empty message is waited for by its receiver. */
+    /* Empty collectives do nothing; the receiver of an empty message waits for it. */
     if (!work.count && work.kind < SC_WORK_COLLECTIVES) return ncclSuccess;
     return sc_group_add_work(comm, stream, &work);
 }

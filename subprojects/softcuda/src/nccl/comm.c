@@ -1,4 +1,4 @@
-/* Communicators' life, but for how they come about (init.c). */
+/* The lifetime of communicators, except their creation (init.c). */
 #include "comm.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ ncclResult_t sc_comm_check(ncclComm_t comm, const char *function)
     return sc_fail(ncclInvalidArgument, "%s: not a communicator", function);
 }
 
-/* Where a join of a communicator that is not blocking stands. */
+/* Advances the join of a non-blocking communicator. */
 static ncclResult_t advance(ncclComm_t comm)
 {
     pthread_mutex_lock(&comm->lock);
@@ -92,7 +92,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
     return ncclSuccess;
 }
 
-/* Waits until what was launched is done; a fault of the device is told by the device. */
+/* Waits until all launches are done; the driver reports device faults. */
 static void flush(ncclComm_t comm)
 {
     CUcontext before;
@@ -114,7 +114,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     ncclResult_t result = sc_comm_check(comm, "ncclCommDestroy");
     if (result) return result;
     flush(comm);
-    /* One whose ranks have not all come would be waited for. */
+    /* If not all ranks have joined, destroying would wait for them. */
     bool whole = comm->rank && comm->rank->complete && !comm->revoked;
     if (whole)
         sc_rank_destroy(comm->rank);
@@ -144,7 +144,7 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags)
     return ncclSuccess;
 }
 
-/* What a communicator is can be asked whatever became of it. */
+/* Queries that work in every state of the communicator. */
 static ncclResult_t ask(ncclComm_t comm, const int *out, const char *function)
 {
     ncclResult_t result = sc_comm_check(comm, function);

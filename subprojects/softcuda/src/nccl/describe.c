@@ -15,7 +15,7 @@ static bool touch(struct sc_native_launch *launch, uint64_t address, uint64_t by
     return launch->touch(launch, &access);
 }
 
-/* What a function reads and writes on this rank, in blocks of `count` elements. */
+/* The blocks of `count` elements that a function reads and writes on this rank. */
 static void spans_of(const struct sc_work *work, unsigned rank, unsigned ranks, uint64_t *reads,
                      uint64_t *writes)
 {
@@ -60,7 +60,7 @@ static bool describe_work(struct sc_native_launch *launch, const struct sc_work 
 {
     uint64_t reads, writes, size = sc_type_bytes(work->type), block = work->count * size;
     spans_of(work, rank, ranks, &reads, &writes);
-    /* Each rank forms the sums of its part. */
+    /* Each rank reduces its part. */
     if (sc_work_reduces(work))
         launch->flops += work->kind == SC_WORK_REDUCE_SCATTER ? (ranks - 1) * work->count
                                                               : (ranks - 1) * work->count / ranks;
@@ -72,9 +72,9 @@ bool sc_describe(struct sc_native_launch *launch)
 {
     const struct sc_parameters *parameters = launch->parameters;
     struct sc_rank *rank = sc_rank_find(parameters->communicator);
-    if (!rank) return true; /* `run` fails */
+    if (!rank) return true; /* then `run` fails */
     pthread_mutex_lock(&rank->lock);
-    /* A record stays until a launch of it ends. */
+    /* A record exists until a launch of it ends. */
     const struct sc_work *works =
         __atomic_load_n(&rank->aborted, __ATOMIC_SEQ_CST) ? NULL : sc_works_of(rank, parameters);
     pthread_mutex_unlock(&rank->lock);

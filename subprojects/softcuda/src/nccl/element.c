@@ -4,7 +4,7 @@
 
 #include "engine/small.h"
 
-#define PIECE 512 /* elements that are computed at a time */
+#define PIECE 512 /* elements per iteration */
 
 /* e5m2 is the upper half of binary16. */
 static float float_of(uint8_t type, const void *from)
@@ -88,8 +88,8 @@ static void store_doubles(uint8_t type, const double *from, void *to, size_t cou
     memcpy(to, from, count * sizeof *from);
 }
 
-/* A function reduce_NAME that computes in TYPE. Sums and products are formed in WRAPPING, where an integer
- * that is too large loses its upper bits. */
+/* Defines a function reduce_NAME that computes in TYPE. Sums and products are computed in WRAPPING, in which
+ * integer overflow wraps around. */
 #define REDUCE(name, TYPE, WRAPPING, LOAD_ONE, LOAD, STORE)                                                  \
     static void combine_##name(uint8_t op, TYPE *sums, const TYPE *terms, size_t count)                      \
     {                                                                                                        \

@@ -36,7 +36,7 @@ void sc_enqueue_free(struct sc_enqueue *enqueue)
     free(enqueue->streams);
 }
 
-/* The first stream waits for what is in the others. */
+/* Makes the first stream wait for the others. */
 static ncclResult_t wait_for_streams(const struct sc_enqueue *enqueue)
 {
     ncclResult_t result = ncclSuccess;
@@ -50,8 +50,8 @@ static ncclResult_t wait_for_streams(const struct sc_enqueue *enqueue)
     return result;
 }
 
-/* Launches of a communicator come one after the other, whatever their streams are. Those of a graph do so
- * among themselves; in front of a whole graph, and behind it, the program's own order counts. */
+/* Launches of a communicator run one after the other, on whatever streams. Launches within one graph are also
+ * ordered. Between a graph and launches outside of it, the program must establish the order. */
 static ncclResult_t wait_for_last(ncclComm_t comm, CUstream stream, cuuint64_t capture)
 {
     if (!capture && comm->last) return sc_gate_event_wait(stream, comm->last);

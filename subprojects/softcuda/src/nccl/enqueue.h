@@ -1,4 +1,4 @@
-/* From the works of one communicator in a group to a launch. */
+/* Turns the works of one communicator in a group into a launch. */
 #ifndef SOFTCUDA_NCCL_ENQUEUE_H
 #define SOFTCUDA_NCCL_ENQUEUE_H
 
@@ -8,12 +8,13 @@ struct sc_enqueue {
     ncclComm_t comm;
     struct sc_work *works;
     size_t count, room;
-    CUstream *streams; /* each once; the launch is in the first */
+    CUstream *streams; /* each once; the launch goes to the first */
     size_t stream_count, stream_room;
 };
 
 ncclResult_t sc_enqueue_add(struct sc_enqueue *enqueue, CUstream stream, const struct sc_work *work);
-/* Launches behind all its streams and the communicator's last launch, and has the streams wait for it. */
+/* Launches after the work of all its streams and the communicator's last launch; the streams then wait for
+ * the launch. */
 ncclResult_t sc_enqueue_launch(struct sc_enqueue *enqueue);
 void sc_enqueue_free(struct sc_enqueue *enqueue);
 

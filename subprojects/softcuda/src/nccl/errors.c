@@ -8,11 +8,11 @@
 
 #define MOST 256
 
-/* Each thread's own, so that what ncclGetLastError gave stays as it is while others fail. */
+/* Per thread, so that the text returned by ncclGetLastError does not change when other threads fail. */
 static _Thread_local char last[MOST];
-/* The latest of any thread: kernels fail in threads of the driver's. */
+/* The last message of any thread: kernels fail in driver threads. */
 static char latest[MOST];
-static int taken; /* atomic: who writes or reads `latest` */
+static int taken; /* atomic spin lock of `latest` */
 
 static void take(void)
 {
@@ -40,7 +40,7 @@ ncclResult_t sc_fail(ncclResult_t result, const char *format, ...)
 
 const char *ncclGetLastError(ncclComm_t comm)
 {
-    (void)comm; /* the vendor's does not look at it either */
+    (void)comm; /* the vendor's library ignores it, too */
     take();
     memcpy(last, latest, sizeof last);
     put();
@@ -62,7 +62,7 @@ const char *ncclGetErrorString(ncclResult_t result)
     return (unsigned)result < ncclNumResults ? texts[result] : "unknown result code";
 }
 
-/* The version whose header is implemented whole. */
+/* The version of the header that is implemented completely. */
 ncclResult_t ncclGetVersion(int *version)
 {
     if (!version) return sc_fail(ncclInvalidArgument, "ncclGetVersion: no place for the version");
@@ -70,5 +70,5 @@ ncclResult_t ncclGetVersion(int *version)
     return ncclSuccess;
 }
 
-/* There is no log of NCCL's own to configure. */
+/* NCCL's own log does not exist, so there is nothing to configure. */
 void ncclResetDebugInit(void) {}

@@ -50,7 +50,7 @@ static bool find_functions(PFN_cuGetProcAddress_v12000 resolve)
     bool all = true;
     CUdriverProcAddressQueryResult found;
     void *function;
-    /* The name is passed as text, because cuda.h makes macros of some names. */
+    /* The name is passed as text, because cuda.h defines some names as macros. */
 #define FIND(name, version)                                                                                  \
     function = NULL;                                                                                         \
     if (resolve(#name, &function, version, CU_GET_PROC_ADDRESS_DEFAULT, &found) != CUDA_SUCCESS)             \
@@ -82,7 +82,7 @@ static ncclResult_t load_kernels(void)
 static void open_driver(void)
 {
     opened = ncclUnhandledCudaError;
-    /* Never closed: other threads may be inside it until the very end. */
+    /* Never closed: other threads may execute in it until the process ends. */
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     void *found = library ? dlsym(library, "cuGetProcAddress_v2") : NULL;
     PFN_cuGetProcAddress_v12000 resolve;
@@ -133,7 +133,7 @@ ncclResult_t sc_gate_enter_device(int device, CUcontext *before)
     CUdevice handle;
     CUcontext context;
     CUresult result = driver.cuDeviceGet(&handle, device);
-    /* Kept for as long as the process lives, as the Runtime API does. */
+    /* Retained until the process ends, as in the Runtime API. */
     if (!result) result = driver.cuDevicePrimaryCtxRetain(&context, handle);
     return result ? result_of(result) : sc_gate_enter(context, before);
 }

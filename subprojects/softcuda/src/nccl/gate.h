@@ -1,5 +1,5 @@
-/* libnccl's way to the device: the driver by dlopen of libcuda.so.1, dlsym of cuGetProcAddress_v2 and
- * everything else through that, so that whoever interposes the driver sees every launch. Thread-safe. */
+/* libnccl's access to the device: dlopen of libcuda.so.1, dlsym of cuGetProcAddress_v2, and all other
+ * functions through that, so that a library that interposes the driver sees every launch. Thread-safe. */
 #ifndef SOFTCUDA_NCCL_GATE_H
 #define SOFTCUDA_NCCL_GATE_H
 
@@ -8,26 +8,27 @@
 
 #include "api.h"
 
-/* Loads the driver and the kernels at the first call, and sees to it that the calling thread has a context:
- * the first device's primary one where it has none, as the Runtime API does. */
+/* Loads the driver and the kernels at the first call. If the calling thread has no context, makes the first
+ * device's primary context current, as the Runtime API does. */
 ncclResult_t sc_gate_open(void);
 
-/* What the driver says of links between devices. pre: sc_gate_open succeeded once in this process. */
+/* Properties of the links between devices, from the driver. pre: sc_gate_open succeeded once in this
+ * process. */
 double sc_gate_peer_bytes_per_ns(void);
 uint64_t sc_gate_peer_latency_ns(void);
 
 /* The current context and its device. */
 ncclResult_t sc_gate_context(CUcontext *context, CUdevice *device);
-/* Makes a context current, of a device or as given. *before gets the one that was. */
+/* Makes a context current: the given one, or the device's. *before is set to the previous one. */
 ncclResult_t sc_gate_enter(CUcontext context, CUcontext *before);
 ncclResult_t sc_gate_enter_device(int device, CUcontext *before);
 void sc_gate_leave(CUcontext before);
 ncclResult_t sc_gate_device_count(int *count);
 
-/* Launches kernel `index` of the image. `parameters` has `bytes` bytes, which are copied. */
+/* Launches kernel `index` of the image with a copy of `parameters`, of `bytes` bytes. */
 ncclResult_t sc_gate_launch(unsigned index, CUstream stream, const void *parameters, size_t bytes);
 
-/* Whether a stream captures; then *capture is the capture's number, and else 0. */
+/* If the stream is being captured, *capture is the capture's number, else 0. */
 ncclResult_t sc_gate_capture(CUstream stream, cuuint64_t *capture);
 ncclResult_t sc_gate_event_create(CUevent *event);
 void sc_gate_event_destroy(CUevent event);

@@ -24,7 +24,7 @@ struct group {
 
 static _Thread_local struct group group;
 
-/* Room for one more; false: no memory. */
+/* Makes room for one more; false: no memory. */
 static bool grow(void **array, size_t size, size_t count, size_t room)
 {
     if (count < room) return true;
@@ -57,7 +57,7 @@ static ncclResult_t end_group(void)
     bool go = !result || result == ncclInProgress;
     for (size_t i = 0; i < whole.work_count && go; i++) {
         struct sc_enqueue enqueue = {.comm = whole.works[i].comm};
-        if (!enqueue.comm) continue; /* is in an earlier launch */
+        if (!enqueue.comm) continue; /* already in an earlier launch */
         ncclResult_t one = ncclSuccess;
         for (size_t k = i; k < whole.work_count && !one; k++) {
             if (whole.works[k].comm != enqueue.comm) continue;

@@ -1,4 +1,4 @@
-/* How communicators come about. */
+/* Creation of communicators. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -27,7 +27,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *out)
     return ncclSuccess;
 }
 
-/* Older versions of the structure end earlier, but not before `blocking`. */
+/* Older versions of the structure are shorter, but contain at least `blocking`. */
 static ncclResult_t read_config(const ncclConfig_t *config, bool parents, bool *blocking)
 {
     *blocking = parents;
@@ -42,7 +42,7 @@ static ncclResult_t read_config(const ncclConfig_t *config, bool parents, bool *
     return ncclSuccess;
 }
 
-/* A join of a new communicator, or of none. */
+/* Creates a join, with a new communicator if this rank is a member. */
 static ncclResult_t make_join(bool member, bool blocking, struct sc_join **out)
 {
     struct sc_join *join = calloc(1, sizeof *join);
@@ -70,7 +70,7 @@ static ncclResult_t init(ncclComm_t *out, int ranks, int rank, const ncclUniqueI
         struct id id;
         memcpy(&id, &ids[i], sizeof id);
         if (id.magic != ID_MAGIC) return sc_fail(ncclInvalidArgument, "not an id of ncclGetUniqueId");
-        /* Equal ids do not cancel each other. */
+        /* Prevents equal ids from cancelling each other. */
         if (i) key = sc_key_derive(&key, (uint64_t)i);
         for (int k = 0; k < 4; k++) key.words[k] ^= id.key.words[k];
     }
@@ -103,7 +103,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t *out, int ranks, ncclUniqueId id, int r
     return sc_group_fail(init(out, ranks, rank, &id, 1, NULL));
 }
 
-/* No device twice. */
+/* Checks that no device occurs twice. */
 static ncclResult_t check_devices(int ranks, const int *devices)
 {
     int have = 0;
@@ -151,7 +151,7 @@ ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t *ou
     if (!out || (color < 0 && color != NCCL_SPLIT_NOCOLOR))
         return sc_group_fail(sc_fail(ncclInvalidArgument, "ncclCommSplit: color %d", color));
     *out = NULL;
-    /* What was revoked can still be split. */
+    /* A revoked communicator can still be split. */
     bool revoked = parent->revoked;
     result = revoked ? ncclSuccess : sc_comm_ready(parent, "ncclCommSplit");
     if (!result) result = read_config(config, parent->blocking, &blocking);
@@ -168,7 +168,7 @@ ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t *ou
     return sc_group_add_join(join, out);
 }
 
-/* How often those ranks were kept before, which all of them count alike; 0: no memory. */
+/* How often this set of ranks was kept before; all of them count alike. 0: no memory. */
 static uint64_t count_shrink(ncclComm_t parent, uint64_t set)
 {
     pthread_mutex_lock(&parent->lock);
@@ -184,7 +184,8 @@ static uint64_t count_shrink(ncclComm_t parent, uint64_t set)
     return times;
 }
 
-/* Which ranks stay: their number, this rank's place among them and a key that only they have. */
+/* Determines the remaining ranks: their number, this rank's place among them, and a key that only they
+ * have. */
 static ncclResult_t choose(ncclComm_t parent, const int *excluded, int count, struct sc_join *join)
 {
     const struct sc_rank *rank = parent->rank;

@@ -6,7 +6,7 @@
 #include "comm.h"
 #include "errors.h"
 
-/* Ranks that never come cannot be told from slow ones. */
+/* Ranks that never join cannot be distinguished from slow ones. */
 #define PATIENCE_S 600
 #define SLEEP_MS 10
 
@@ -15,7 +15,7 @@ static uint64_t load(const uint64_t *word)
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* A rank that will neither tell nor read a wish any more. */
+/* Whether a rank will neither publish its color nor read the others' any more. */
 static bool is_lost(const struct sc_rank *rank, unsigned peer)
 {
     uint32_t state = __atomic_load_n(&sc_rank_row(rank, peer)->state, __ATOMIC_ACQUIRE);
@@ -23,7 +23,8 @@ static bool is_lost(const struct sc_rank *rank, unsigned peer)
            state == SC_ROW_BROKEN;
 }
 
-/* Has every rank told its wish for split `number`, or read those of a split? */
+/* Whether every rank has published its color for split `number` (`told`), or has read the colors of that
+ * split. */
 static ncclResult_t all_have(struct sc_rank *parent, bool told, uint64_t number)
 {
     sc_rank_check(parent);
@@ -64,8 +65,8 @@ static ncclResult_t post(struct sc_join *join)
     return ncclSuccess;
 }
 
-/* Ranks of the same color, by key and then by their rank. Splits are read in their order, so that a number
- * tells which were. */
+/* Finds the ranks of the same color, ordered by key and then by rank. Splits are read in order, so that a
+ * number identifies them. */
 static ncclResult_t collect(struct sc_join *join)
 {
     struct sc_rank *parent = join->parent->rank;
@@ -118,13 +119,13 @@ ncclResult_t sc_join_advance(struct sc_join *join)
     }
 }
 
-/* The rank whose bell rings when a join that waits may go on. */
+/* The rank whose bell rings when a waiting join may continue. */
 static struct sc_rank *bell_of(const struct sc_join *join)
 {
     return join->step == SC_JOIN_COMPLETE ? join->comm->rank : join->parent->rank;
 }
 
-/* A communicator that is not to be. */
+/* Destroys a communicator that will not be created. */
 static void give_up(struct sc_join *join, ncclComm_t *out)
 {
     if (join->comm) {
@@ -141,7 +142,8 @@ static uint64_t now_s(void)
     return (uint64_t)now.tv_sec;
 }
 
-/* One round. Those that are over become NULL. The first error; ncclInProgress: some wait, *waits is one. */
+/* Advances each join once; finished joins become NULL. Returns the first error; ncclInProgress: some joins
+ * wait, one of them is *waits. */
 static ncclResult_t advance_all(struct sc_join **joins, size_t count, struct sc_join **waits)
 {
     *waits = NULL;

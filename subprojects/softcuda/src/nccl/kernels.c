@@ -4,7 +4,7 @@
 #include "describe.h"
 #include "launch.h"
 
-/* Sums of each type, in the order of ncclDataType_t. */
+/* Names of sums for each type, in the order of ncclDataType_t. */
 #define SUMS(name)                                                                                           \
     "ncclDevKernel_" name "_Sum_i8_RING_LL", "ncclDevKernel_" name "_Sum_u8_RING_LL",                        \
         "ncclDevKernel_" name "_Sum_i32_RING_LL", "ncclDevKernel_" name "_Sum_u32_RING_LL",                  \
@@ -37,7 +37,7 @@ static const char *const names[KERNELS] = {
 
 static const struct sc_parameter parameters[] = {{0, SC_PARAMETERS_BYTES}};
 
-/* Never called: the launches have peers. */
+/* Never called: the driver calls peers->run instead. */
 static bool run(struct sc_native_launch *launch)
 {
     (void)launch;

@@ -1,4 +1,4 @@
-/* libnccl's kernels: they differ in name only, which profilers and the like see. */
+/* libnccl's kernels. They differ in name only, for profilers and the like. */
 #ifndef SOFTCUDA_NCCL_KERNELS_H
 #define SOFTCUDA_NCCL_KERNELS_H
 
@@ -9,8 +9,8 @@
 
 const struct sc_native_image *sc_kernels_image(void);
 
-/* The number of the kernel for a launch: of the works' own kind if they are all alike, as NCCL names them, or
- * the general one. */
+/* The index of the kernel for a launch: the works' own kind if all are alike, as in NCCL, else the generic
+ * kernel. */
 unsigned sc_kernels_for(const struct sc_work *works, uint32_t count);
 
 #endif

@@ -11,14 +11,15 @@
 #include "gate.h"
 #include "times.h"
 
-/* Rounding to nearest, denormals kept, nothing trapped: whatever the program made of its own threads. */
+/* MXCSR: round to nearest, denormals enabled, no exceptions unmasked, regardless of the program's own
+ * settings. */
 #define PLAIN_ARITHMETIC 0x1f80u
-/* How long a launch sleeps before it looks whether its peers live. */
+/* How long a launch sleeps before it checks whether its peers are alive. */
 #define LOOK_MS 100
-/* How long it waits, when one is gone, for the program to abort the communicator. */
+/* How long a launch whose peer is gone waits for the program to abort the communicator. */
 #define GRACE_NS UINT64_C(1000000000)
 
-/* The works with one peer that a launch has, by their numbers. */
+/* The numbers of a launch's messages to and from one peer. */
 struct messages {
     uint64_t first_send, sends, first_receive, receives;
 };
@@ -39,7 +40,7 @@ static bool is_aborted(const struct sc_rank *rank)
     return __atomic_load_n(&rank->aborted, __ATOMIC_SEQ_CST);
 }
 
-/* Numbers the works. pre: the rank's lock is held. */
+/* Assigns numbers to the works. pre: the rank's lock is held. */
 static void take_numbers(struct token *token)
 {
     struct sc_rank *rank = token->rank;
@@ -98,7 +99,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Nothing could move. Since when a peer is missing, or 0; *over: for too long. */
+/* Called when nothing could move. Returns since when a peer has been missing, or 0; *over: for too long. */
 static uint64_t look_for_peers(struct sc_rank *rank, const struct sc_drive *drive, uint64_t since_ns,
                                bool *over)
 {
@@ -111,13 +112,13 @@ static uint64_t look_for_peers(struct sc_rank *rank, const struct sc_drive *driv
     return error && !since_ns ? now_ns() : since_ns;
 }
 
-/* Moves everything. false: it failed; true if it was aborted. */
+/* Executes all transfers. Returns false on failure, true if they are done or the communicator was aborted. */
 static bool drive_all(struct sc_rank *rank, struct sc_drive *drive)
 {
     uint64_t missing_since_ns = 0;
     while (drive->left && !is_aborted(rank)) {
         uint32_t bell = sc_rank_bell(rank);
-        /* Before the step, which takes what a peer left behind. */
+        /* Checked before the step, because the step consumes pieces that a peer left behind. */
         bool gone = sc_drive_needs_gone(drive);
         switch (sc_drive_step(drive)) {
         case SC_DRIVE_BROKEN:
@@ -138,8 +139,8 @@ static bool drive_all(struct sc_rank *rank, struct sc_drive *drive)
     return true;
 }
 
-/* The collectives one after the other, then all messages side by side: the order in which peers expect them.
- */
+/* Collectives first, one after the other; then all messages concurrently: the order in which peers expect
+ * them. */
 static bool move_all(struct token *token)
 {
     struct sc_drive drive;
@@ -166,7 +167,7 @@ static bool move_all(struct token *token)
     return ok;
 }
 
-/* false: the communicator was aborted, and nothing is to be done. */
+/* Waits for the launch's turn. false: the communicator was aborted; there is nothing to do. */
 static bool begin_turn(struct token *token)
 {
     struct sc_rank *rank = token->rank;
@@ -238,8 +239,8 @@ static void arrive(void *opaque, uint64_t ready_ns, uint64_t busy_ns)
     }
 }
 
-/* Has a rank told when it can take part in all that the launch has to do with it? Raises both times to its.
- */
+/* Whether a rank has published its times for all works that the launch shares with it. Raises *ready_ns and
+ * *busy_ns to them. */
 static bool read_one(const struct token *token, unsigned i, uint64_t *ready_ns, uint64_t *busy_ns)
 {
     const struct sc_segment *segment = &token->rank->segment;
@@ -265,7 +266,7 @@ static enum sc_meeting read_all(const struct token *token, uint64_t *ready_ns, u
     uint64_t here = __atomic_load_n(&sc_rank_row(rank, rank->rank)->owner, __ATOMIC_RELAXED);
     enum sc_meeting missing = SC_MET;
     for (unsigned i = 0; i < rank->ranks; i++) {
-        /* Before the look: what it told before it went counts. */
+        /* Checked before the read: times that a rank published before it left count. */
         bool gone = sc_rank_is_gone(rank, i);
         if (read_one(token, i, ready_ns, busy_ns) || gone) continue;
         if (__atomic_load_n(&sc_rank_row(rank, i)->owner, __ATOMIC_RELAXED) == here) return SC_MEETING_HERE;

@@ -1,5 +1,4 @@
-/* One launch of a kernel of libnccl's, as the driver runs it: the functions of struct sc_native_peers
- * (native.h). */
+/* One launch of a libnccl kernel in the driver: the functions of struct sc_native_peers (native.h). */
 #ifndef SOFTCUDA_NCCL_LAUNCH_H
 #define SOFTCUDA_NCCL_LAUNCH_H
 

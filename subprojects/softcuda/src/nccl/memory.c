@@ -1,4 +1,4 @@
-/* Operations that a program creates, and memory for it. */
+/* User-defined reduction operations, and memory allocation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "errors.h"
 #include "gate.h"
 
-/* A free place; comm->factor_count where there is no memory. pre: the lock is held. */
+/* Index of a free entry; comm->factor_count if there is no memory. pre: the lock is held. */
 static size_t find_place(ncclComm_t comm)
 {
     for (size_t i = 0; i < comm->factor_count; i++)
@@ -76,8 +76,7 @@ ncclResult_t ncclMemFree(void *memory)
     return result ? sc_fail(result, "ncclMemFree: not memory of ncclMemAlloc") : ncclSuccess;
 }
 
-/* Nothing becomes faster by it here, and nothing is needed: any memory that the device reaches may be passed.
- */
+/* Registration has no effect: any memory that the device can access may be passed. */
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes, void **handle)
 {
     ncclResult_t result = sc_comm_ready(comm, "ncclCommRegister");

@@ -178,7 +178,7 @@ bool sc_rank_is_gone(const struct sc_rank *rank, unsigned peer)
 
 ncclResult_t sc_rank_completed(struct sc_rank *rank)
 {
-    /* Before the count: who came may have gone since all were there. */
+    /* Checked before the count: a rank may have left since all ranks attached. */
     ncclResult_t result = sc_rank_check(rank);
     unsigned gone = 0;
     while (gone < rank->ranks && (gone == rank->rank || !sc_rank_is_gone(rank, gone))) gone++;
@@ -193,7 +193,7 @@ ncclResult_t sc_rank_completed(struct sc_rank *rank)
     return sc_fail(ncclRemoteError, "rank %u gave up before all ranks of its communicator came", gone);
 }
 
-/* What only launches need that are not to come any more. pre: no references. */
+/* Frees what only launches need. pre: no references, so there are no more launches. */
 static void empty(struct sc_rank *rank)
 {
     pthread_mutex_lock(&rank->lock);
@@ -209,7 +209,7 @@ static void empty(struct sc_rank *rank)
 
 static void free_rank(struct sc_rank *rank)
 {
-    /* Of one that was aborted the number stays. */
+    /* The number of an aborted rank stays valid. */
     if (rank->destroyed) remove_from_all(rank);
     if (!__atomic_load_n(&rank->aborted, __ATOMIC_SEQ_CST)) set_state(rank, SC_ROW_LEFT);
     empty(rank);
@@ -290,7 +290,7 @@ void sc_rank_drop_record(struct sc_rank *rank, uint64_t number)
     free(record);
 }
 
-/* A process that ends in order leaves its communicators: peers that need nothing more go on. */
+/* A process that exits normally leaves its communicators: peers that do not wait for it continue. */
 __attribute__((destructor)) static void leave_all(void)
 {
     pthread_mutex_lock(&all.lock);

@@ -1,9 +1,9 @@
-/* The functions that are not built. Their arguments are never looked at, so they are defined without any:
- * callers pass them in registers and on their own stack. */
+/* Functions that are not implemented. Arguments are ignored, so they are defined without parameters: callers
+ * pass them in registers and on their own stack. */
 #include "driver/log.h"
 
 #define INVALID_USAGE                                                                                        \
-    5 /* ncclInvalidUsage: nccl.h, which declares these functions otherwise, is not included */
+    5 /* ncclInvalidUsage; not from nccl.h, which declares these functions with their parameters */
 
 #define BUILT(name)
 #define REFUSED(name)                                                                                        \

@@ -14,7 +14,7 @@
 #define VERSION 1
 #define PREFIX "softcuda-nccl-"
 #define FOLDER "/dev/shm"
-/* How often a name may come or go while it is opened. */
+/* How often the name may appear or disappear while the segment is being opened. */
 #define ATTEMPTS 1000
 
 _Static_assert(sizeof(struct sc_segment_header) == 4096, "the rows follow in whole pages");
@@ -24,7 +24,7 @@ static size_t bytes_for(unsigned ranks)
     return sc_segment_slot_offset(ranks, ranks, 0);
 }
 
-/* Does the file still have its name? */
+/* Whether the file still has a name. */
 static bool is_linked(int file)
 {
     struct stat status;
@@ -48,7 +48,7 @@ static enum sc_segment_status map(struct sc_segment *segment)
     return SC_SEGMENT_OK;
 }
 
-/* pre: the file has no name yet. */
+/* Initialises the file. pre: it has no name yet. */
 static enum sc_segment_status fill(struct sc_segment *segment, const struct sc_key *key)
 {
     off_t head = (off_t)sc_segment_slot_offset(segment->ranks, 0, 0);
@@ -65,8 +65,8 @@ static enum sc_segment_status fill(struct sc_segment *segment, const struct sc_k
     return SC_SEGMENT_OK;
 }
 
-/* A file is given its name when it is whole and locked, so nobody sees one that is not. *again: another one
- * has the name. */
+/* Creates a segment. The file gets its name only when it is complete and locked, so no process sees an
+ * incomplete one. *again: another file has the name. */
 static enum sc_segment_status create(struct sc_segment *segment, const struct sc_key *key, bool *again)
 {
     char self[32], path[sizeof FOLDER + sizeof segment->name];
@@ -96,13 +96,13 @@ static enum sc_segment_status check(struct sc_segment *segment, const struct sc_
     return map(segment);
 }
 
-/* One attempt; *again: the name came or went meanwhile. */
+/* One attempt to open the segment; *again: the name appeared or disappeared meanwhile. */
 static enum sc_segment_status try_open(struct sc_segment *segment, const struct sc_key *key, bool *again)
 {
     *again = false;
     segment->file = shm_open(segment->name, O_RDWR | O_CLOEXEC, 0600);
     if (segment->file < 0) return errno == ENOENT ? create(segment, key, again) : SC_SEGMENT_SYSTEM;
-    /* Nobody removes the name of a file that is locked; before, somebody may have. */
+    /* No process removes the name of a locked file, but one may have done so before the lock was taken. */
     if (!lock(segment->file, LOCK_SH)) return SC_SEGMENT_SYSTEM;
     *again = !is_linked(segment->file);
     return *again ? SC_SEGMENT_SYSTEM : check(segment, key);
@@ -148,8 +148,8 @@ bool sc_segment_reserve(const struct sc_segment *segment, unsigned from, unsigne
     return error == 0;
 }
 
-/* Removes one name if nobody holds its lock. Whoever opens it meanwhile sees that it has gone, and starts
- * anew. */
+/* Removes a name if no process holds a lock on its file. A process that opens the file at the same time
+ * notices that the name is gone, and starts again. */
 static void reclaim(const char *name)
 {
     char path[80];
@@ -172,7 +172,7 @@ void sc_segment_reclaim(void)
     closedir(folder);
 }
 
-/* The last step of MurmurHash3 for 64 bits (Appleby). */
+/* The final mix of 64-bit MurmurHash3 (Appleby). */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ (x >> 33)) * UINT64_C(0xff51afd7ed558ccd);

@@ -1,12 +1,12 @@
-/* The shared memory of a communicator: what is in it, and how its ranks come to have it.
+/* The shared memory of a communicator: its layout, and how the ranks find it.
  *
- * Its name follows from random bits of the communicator's id, its content is the user's alone. The first rank
- * that comes creates it, the last removes its name; what is left is gone when the last rank is. Every rank
- * that has it open holds a shared lock on it (flock), which ends with the process: a segment under whose name
- * nobody holds one is stale, and who comes later removes it.
+ * Its name is derived from random bits of the communicator's id; only the user can open it. The first rank
+ * creates it; the last rank to attach removes its name, so the memory is freed when the last rank is gone.
+ * Every rank that has it open holds a shared lock on it (flock), which ends with the process. A named segment
+ * without such a lock is stale, and is removed by later ranks.
  *
- * What stands in the segment was written by other processes. A rank computes where everything lies from the
- * number of ranks, which it knows, and relies on no number that it reads there.
+ * The contents were written by other processes. A rank computes the layout from the number of ranks, which it
+ * knows, and trusts no size or offset in the segment.
  */
 #ifndef SOFTCUDA_NCCL_SEGMENT_H
 #define SOFTCUDA_NCCL_SEGMENT_H
@@ -16,27 +16,27 @@
 #include <stdint.h>
 
 #define SC_MOST_RANKS 128
-#define SC_SLOTS 2                 /* pieces that may be on the way from one rank to another */
-#define SC_SLOT_BYTES (128u << 10) /* of a piece; a multiple of every element's size */
+#define SC_SLOTS 2                 /* pieces that may be in flight from one rank to another */
+#define SC_SLOT_BYTES (128u << 10) /* maximum bytes of a piece; a multiple of every element size */
 #define SC_TIMES 8
 #define SC_SPLITS 8
 
 enum sc_row_state {
     SC_ROW_EMPTY,
     SC_ROW_HERE,
-    SC_ROW_LEFT,    /* destroyed its communicator, or its process ended in order */
-    SC_ROW_BROKEN,  /* aborted, or failed: what it owes will not come */
-    SC_ROW_REVOKED, /* the same, but the communicator is still there to be split */
+    SC_ROW_LEFT,    /* it destroyed its communicator, or its process exited normally */
+    SC_ROW_BROKEN,  /* aborted or failed: it will not send what its peers expect */
+    SC_ROW_REVOKED, /* the same, but the communicator can still be split */
 };
 
-/* When the works `first` to `last`, exclusively, of a series could begin on a rank (times.h). */
+/* The ready time and duration of the works [first, last) of a series on a rank (times.h). */
 struct sc_time {
     uint64_t first, last, ready_ns, busy_ns;
 };
 
-/* The latest of them, number i at i % SC_TIMES. */
+/* The latest times; number i is at i % SC_TIMES. */
 struct sc_series {
-    _Alignas(64) uint64_t posted; /* atomic: how many there were */
+    _Alignas(64) uint64_t posted; /* atomic: number of times posted */
     struct sc_time times[SC_TIMES];
 };
 
@@ -47,25 +47,27 @@ struct sc_split {
 
 /* One rank. */
 struct sc_row {
-    _Alignas(64) uint64_t owner; /* atomic: process and its start (liveness.h); 0: nobody yet */
+    _Alignas(64) uint64_t owner; /* atomic: process and its start time (liveness.h); 0: not attached */
     uint32_t state;              /* atomic */
     int32_t device;
-    _Alignas(64) uint32_t bell;        /* atomic: goes up when something is there for this rank; a futex */
-    uint32_t sleepers;                 /* atomic: how many wait for it */
-    _Alignas(64) uint64_t splits_done; /* atomic: splits whose splits[] this rank has read on all ranks */
+    _Alignas(64) uint32_t bell;        /* atomic futex: incremented when there is something for this rank */
+    uint32_t sleepers;                 /* atomic: number of threads that wait for `bell` */
+    _Alignas(64) uint64_t splits_done; /* atomic: splits for which this rank has read the splits[] of all
+                                          ranks */
     uint64_t splits_posted;            /* atomic */
-    struct sc_split splits[SC_SPLITS]; /* split i at i % SC_SPLITS */
+    struct sc_split splits[SC_SPLITS]; /* split i is at i % SC_SPLITS */
     struct sc_series collectives;
 };
 
-/* What a piece is of. Both sides compute it; where they differ, the program called different functions. */
+/* Describes a piece. Sender and receiver compute it independently; if they differ, the ranks called different
+ * functions. */
 struct sc_piece {
     uint64_t signature;
     uint64_t factor;
     uint64_t bytes;
 };
 
-/* The way from one rank to another. */
+/* The channel from one rank to another. */
 struct sc_pair {
     _Alignas(64) uint64_t written; /* atomic: pieces, by the sender */
     struct sc_piece pieces[SC_SLOTS];
@@ -78,12 +80,12 @@ struct sc_segment_header {
     uint32_t version, ranks;
     uint64_t bytes;
     uint64_t key[2];
-    uint32_t attached; /* atomic: ranks that came */
+    uint32_t attached; /* atomic: number of ranks that have attached */
     uint8_t rest[4096 - 44];
 };
 
-/* Random bits, the same for all ranks of a communicator and for nobody else. The first two words make the
- * name; the others stay inside and tell that the segment is the right one. */
+/* Random bits, equal for all ranks of a communicator and unknown to others. The first two words make the
+ * name; the others are stored in the segment and verify that it is the right one. */
 struct sc_key {
     uint64_t words[4];
 };
@@ -98,25 +100,25 @@ struct sc_segment {
 
 enum sc_segment_status {
     SC_SEGMENT_OK,
-    SC_SEGMENT_MISMATCH, /* it is of another number of ranks, version or communicator */
+    SC_SEGMENT_MISMATCH, /* it belongs to another number of ranks, version or communicator */
     SC_SEGMENT_NO_ROOM,  /* in /dev/shm, or for the mapping */
     SC_SEGMENT_SYSTEM,   /* see errno */
 };
 
-/* pre: 1 <= ranks <= SC_MOST_RANKS. Creates the segment or opens the one that is there. */
+/* Creates the segment or opens the existing one. pre: 1 <= ranks <= SC_MOST_RANKS. */
 enum sc_segment_status sc_segment_open(const struct sc_key *key, unsigned ranks, struct sc_segment *out);
-/* All have come: the name goes. */
+/* Removes the name. Call it when all ranks have attached. */
 void sc_segment_unlink(const struct sc_segment *segment);
 void sc_segment_close(struct sc_segment *segment);
 
-/* Backs the slots from one rank to another with memory; false: there is none. Without it a write would raise
- * SIGBUS where /dev/shm is full. */
+/* Allocates the memory of the slots from one rank to another; false: there is not enough. Without this, a
+ * write would raise SIGBUS if /dev/shm is full. */
 bool sc_segment_reserve(const struct sc_segment *segment, unsigned from, unsigned to);
 
-/* Removes what was left behind by ranks that are gone. */
+/* Removes stale segments of dead ranks. */
 void sc_segment_reclaim(void);
 
-/* A second key that follows from a first and a number. */
+/* Derives a second key from a key and a number. */
 struct sc_key sc_key_derive(const struct sc_key *key, uint64_t number);
 
 static inline struct sc_segment_header *sc_segment_header(const struct sc_segment *segment)
@@ -141,7 +143,7 @@ static inline size_t sc_segment_slot_offset(unsigned ranks, unsigned from, unsig
     return ((head + 4095) & ~(size_t)4095) + ((size_t)from * ranks + to) * SC_SLOTS * SC_SLOT_BYTES;
 }
 
-/* Where piece number `piece` lies. */
+/* Address of piece number `piece`. */
 static inline void *sc_segment_slot(const struct sc_segment *segment, unsigned from, unsigned to,
                                     uint64_t piece)
 {

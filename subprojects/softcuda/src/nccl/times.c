@@ -23,7 +23,7 @@ bool sc_series_read(const struct sc_series *series, uint64_t first, uint64_t las
 {
     uint64_t posted = __atomic_load_n(&series->posted, __ATOMIC_ACQUIRE);
     uint64_t have = posted < SC_TIMES ? posted : SC_TIMES;
-    uint64_t told = first; /* all before it were told, or are too old */
+    uint64_t told = first; /* works before this one were published, or are too old */
     uint64_t ready = 0, busy = 0;
     for (uint64_t i = posted - have; i < posted; i++) {
         const struct sc_time *from = &series->times[i % SC_TIMES];
@@ -59,7 +59,7 @@ static double collective_ns(const struct sc_link *link, const struct sc_work *wo
     case SC_WORK_BROADCAST:
     case SC_WORK_REDUCE:
         return ring_ns(link, bytes, others);
-    default: /* direct messages: the busiest rank's */
+    default: /* direct messages: time of the busiest rank */
         return ring_ns(link, others * bytes, 1);
     }
 }

@@ -69,7 +69,7 @@ static enum sc_drive_status broken(struct sc_drive *drive, unsigned peer, const 
     return SC_DRIVE_BROKEN;
 }
 
-/* Is there a free slot to the peer? MOVED: yes. */
+/* Whether there is a free slot to the peer. SC_DRIVE_MOVED: yes. */
 static enum sc_drive_status can_write(struct sc_drive *drive, unsigned to)
 {
     struct sc_rank *rank = drive->rank;
@@ -92,7 +92,7 @@ static void *slot_to_write(struct sc_drive *drive, unsigned to)
     return sc_segment_slot(&rank->segment, rank->rank, to, rank->peers[to].written);
 }
 
-/* The slot is filled. */
+/* Publishes a filled slot. */
 static void written(struct sc_drive *drive, const struct sc_transfer *transfer, uint64_t bytes)
 {
     struct sc_rank *rank = drive->rank;
@@ -104,7 +104,7 @@ static void written(struct sc_drive *drive, const struct sc_transfer *transfer, 
     sc_rank_ring(rank, transfer->peer);
 }
 
-/* Is a piece of `bytes` bytes of this transfer there? MOVED: yes, it is *piece. */
+/* Whether a piece of `bytes` bytes of this transfer has arrived. SC_DRIVE_MOVED: yes, it is in *piece. */
 static enum sc_drive_status can_read(struct sc_drive *drive, const struct sc_transfer *transfer,
                                      unsigned from, uint64_t bytes, struct sc_piece *piece)
 {

@@ -1,4 +1,4 @@
-/* What a launch of libnccl has to do, as it stands in the kernel's parameters. */
+/* The work of a libnccl launch, as stored in the kernel's parameters. */
 #ifndef SOFTCUDA_NCCL_WORK_H
 #define SOFTCUDA_NCCL_WORK_H
 
@@ -15,7 +15,7 @@ enum sc_work_kind {
     SC_WORK_ALL_TO_ALL,
     SC_WORK_GATHER,
     SC_WORK_SCATTER,
-    SC_WORK_COLLECTIVES, /* those above */
+    SC_WORK_COLLECTIVES, /* number of collective kinds */
     SC_WORK_SEND = SC_WORK_COLLECTIVES,
     SC_WORK_RECEIVE,
     SC_WORK_KINDS,
@@ -24,19 +24,20 @@ enum sc_work_kind {
 struct sc_work {
     uint64_t from, to; /* device addresses */
     uint64_t count;    /* elements, as the function's `count` */
-    uint64_t factor;   /* for SC_OP_FACTOR: the element's bits, or where it is read when the kernel runs */
-    int32_t peer;      /* or the root */
+    uint64_t factor;   /* for SC_OP_FACTOR: the element's bits, or the address from which the kernel reads
+                          it */
+    int32_t peer;      /* the peer, or the root */
     uint8_t kind, type, op;
     bool factor_is_address;
 };
 
-/* As large as NCCL's: what fits lies inside, with its addresses. */
+/* As large as NCCL's parameters; works that fit are stored inside, with their addresses. */
 #define SC_PARAMETERS_BYTES 4096
 #define SC_WORKS_INSIDE ((SC_PARAMETERS_BYTES - 32) / sizeof(struct sc_work))
 
 struct sc_parameters {
-    uint64_t communicator; /* its number in this process (rank.h) */
-    uint64_t record;       /* of works that do not fit: their number with the communicator; or 0 */
+    uint64_t communicator; /* number of the rank in this process (rank.h) */
+    uint64_t record;       /* number of the rank's record that holds the works if they do not fit; or 0 */
     uint32_t rank, ranks;
     uint32_t count; /* of works */
     uint32_t rest;
