@@ -91,6 +91,8 @@ static bool is_time(struct sl_planning *planning)
     if (is_first_of_profile(planning)) return true;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
         return may_begin_anew(planning) && is_believed(planning) && !first_waits(planning);
+    if (planning->planner && sl_relayout_is_due(&planning->forecast.relayout, planning->history))
+        return is_believed(planning);
     size_t lead = planning->lead_eighths ? schedule->steps.serve * planning->lead_eighths / EIGHTHS : 1;
     return (!planning->planner || now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS) &&
            now + lead >= schedule->end_tick && is_believed(planning);

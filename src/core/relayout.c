@@ -309,6 +309,24 @@ bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_hist
            !history->interleaved && period && period <= MOST_PERIOD && history->streak >= period;
 }
 
+/* Number of symbols until the fewest bytes are alive: there the most allocations have their whole life ahead.
+ */
+static size_t until_least_alive(const struct maker *m)
+{
+    int64_t alive = 0, least = 0;
+    size_t until = 0;
+    for (size_t at = 0; at < m->period; at++) {
+        const struct sl_symbol_record *record = record_of(m, at);
+        if (record->kind == SL_SYMBOL_LAUNCH) continue;
+        int64_t bytes = (int64_t)m->from->placement->slots[record->slot].bytes;
+        alive += record->kind == SL_SYMBOL_ALLOC ? bytes : -bytes;
+        if (alive >= least) continue;
+        least = alive;
+        until = at + 1;
+    }
+    return until;
+}
+
 void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources *from,
                  const sl_symbol *symbols, uint64_t *notes, size_t count)
 {
@@ -317,8 +335,17 @@ void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources 
                       .notes = notes,
                       .note_count = count,
                       .period = sl_predictor_period(from->history->predictor)};
+    if (count < 2 * m.period) {
+        relayout->due_at = from->history->fed + m.period;
+        return;
+    }
+    size_t wait = relayout->waited ? 0 : until_least_alive(&m);
+    relayout->waited = true;
+    if (wait) {
+        relayout->due_at = from->history->fed + wait;
+        return;
+    }
     relayout->due_at = from->history->fed + ((uint64_t)m.period << relayout->tries++);
-    if (count < 2 * m.period) return;
     measure(&m);
     if (reserve(&m) && add_tiny(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&
         (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m, relayout->tries)) {

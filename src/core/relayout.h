@@ -11,6 +11,7 @@ struct sl_history;
 
 struct sl_relayout {
     uint64_t due_at; /* in symbols fed */
+    bool waited;     /* for the point of the period where the fewest bytes are alive */
     uint32_t tries;  /* number so far */
     uint32_t done;   /* tries whose layout was better */
 };

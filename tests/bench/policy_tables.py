@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes tables of BUILD/benchmarks/policies.json: writes DOCS/policies.md, and in DOCS/benchmarks.md what is between the
-marks.
+"""Makes tables of BUILD/benchmarks/policies.json: writes DOCS/policies.md, with mechanisms.md in it, and in
+DOCS/benchmarks.md what is between the marks.
 
 usage: policy_tables.py BUILD DOCS
 """
@@ -67,6 +67,8 @@ def means(rows):
 def all_tables(rows):
     print(INTRODUCTION)
     table(["link, budget", "above the bound", "worst", *POLICIES[:-1]], means(rows))
+    with open(os.path.join(os.path.dirname(__file__), "mechanisms.md"), encoding="utf-8") as file:
+        print("\n" + file.read(), end="")
     for link in LINKS_GBS:
         def lines(cells):
             return ((name, share, *cells(rows.policies(name, link, share))) for name in rows.names for share in SHARES)
