@@ -335,17 +335,11 @@ void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources 
                       .notes = notes,
                       .note_count = count,
                       .period = sl_predictor_period(from->history->predictor)};
-    if (count < 2 * m.period) {
-        relayout->due_at = from->history->fed + m.period;
-        return;
-    }
-    size_t wait = relayout->waited ? 0 : until_least_alive(&m);
-    relayout->waited = true;
-    if (wait) {
-        relayout->due_at = from->history->fed + wait;
-        return;
-    }
-    relayout->due_at = from->history->fed + ((uint64_t)m.period << relayout->tries++);
+    bool predicted = count >= 2 * m.period;
+    size_t wait = predicted && !relayout->waited ? until_least_alive(&m) : 0;
+    relayout->waited |= predicted;
+    relayout->due_at = from->history->fed + (wait ? wait : (uint64_t)m.period << relayout->tries++);
+    if (!predicted || wait) return;
     measure(&m);
     if (reserve(&m) && add_tiny(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&
         (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m, relayout->tries)) {

@@ -150,7 +150,7 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
     return SL_OK;
 }
 
-static void begin(struct sl_schedule *schedule, struct sl_steps *steps)
+void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps)
 {
     struct sl_steps before = schedule->steps;
     schedule->steps = (struct sl_steps){0};
@@ -162,11 +162,6 @@ static void begin(struct sl_schedule *schedule, struct sl_steps *steps)
     schedule->taken_over = 0;
     atomic_store(&schedule->active, true);
     SL_CHECK_ALL(sl_schedule_is_valid(schedule));
-}
-
-void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps)
-{
-    begin(schedule, steps);
 }
 
 /* Steps that were taken over may stand behind launches before the plan's first one; no tick is below 0. */
@@ -225,7 +220,7 @@ void sl_schedule_switch(struct sl_schedule *schedule, struct sl_steps *steps, sl
     uint32_t left_out = count_before(steps->out, steps->out_count, tick);
     uint32_t left_in = count_before(steps->in, steps->in_count, tick);
     if (!left_out && !left_in && !out_count && !in_count) {
-        begin(schedule, steps);
+        sl_schedule_take(schedule, steps);
         return;
     }
     for (uint32_t i = left_in; i < steps->in_count; i++) {
@@ -238,7 +233,7 @@ void sl_schedule_switch(struct sl_schedule *schedule, struct sl_steps *steps, sl
     steps->out_count = steps->out_count - left_out + out_count;
     if (out_count) memcpy(steps->out, out, out_count * sizeof *out);
     fill_tables(steps);
-    begin(schedule, steps);
+    sl_schedule_take(schedule, steps);
     schedule->begun_at = tick;
     schedule->taken_over = out_count;
     SL_CHECK_ALL(sl_schedule_is_valid(schedule));

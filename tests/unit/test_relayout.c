@@ -28,17 +28,32 @@ static void launch(uint64_t *address, unsigned kernel)
     core_launch(core_kernel(&kernels[kernel], parameters, 1));
 }
 
-/* Two lists come to be by turns, in one loop; then one is used, and then the other. */
-static void run_period(void)
+static void take_lists(void)
 {
     for (int e = 0; e < ENTRIES; e++)
         for (int l = 0; l < LISTS; l++) lists[l][e] = core_take_at(100, 2 * SL_MIB / 3 & ~(uint64_t)511);
+}
+
+static void use_lists(void)
+{
     for (int l = 0; l < LISTS; l++) {
         for (int i = 0; i < LAUNCHES; i++) launch(&lists[l][i % ENTRIES], (unsigned)l);
         for (int i = 0; i < LASTING / LISTS; i++) launch(&lasting[l * LASTING / LISTS + i], 0);
     }
+}
+
+static void free_lists(void)
+{
     for (int e = 0; e < ENTRIES; e++)
         for (int l = 0; l < LISTS; l++) assert_int_equal(sl_runtime_free(lists[l][e], NULL), SL_OK);
+}
+
+/* Two lists are allocated in turn, in one loop; then one is used, and then the other. */
+static void run_period(void)
+{
+    take_lists();
+    use_lists();
+    free_lists();
 }
 
 static bool shares_a_chunk(int e, int list, int other)
@@ -134,6 +149,27 @@ static void what_is_used_together_comes_to_lie_together(void **state)
     sl_forecast_close(&forecast);
 }
 
+/* Memory that is allocated keeps its place, so a forecast in the midst of a period waits until the lists are
+ * freed. */
+static void it_begins_where_the_least_is_allocated(void **state)
+{
+    (void)state;
+    struct sl_core *core = sl_core_running();
+    struct sl_forecast forecast = {0};
+    take_lists();
+    begin_and_end(&forecast);
+    assert_int_equal(forecast.relayout.tries, 0);
+    uint64_t due_at = forecast.relayout.due_at;
+    use_lists();
+    assert_false(sl_relayout_is_due(&forecast.relayout, &core->history));
+    free_lists();
+    assert_int_equal(core->history.fed, due_at);
+    assert_true(sl_relayout_is_due(&forecast.relayout, &core->history));
+    begin_and_end(&forecast);
+    assert_int_equal(forecast.relayout.tries, 1);
+    sl_forecast_close(&forecast);
+}
+
 static void it_is_tried_less_and_less(void **state)
 {
     (void)state;
@@ -207,6 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_share_no_places),
         cmocka_unit_test(what_is_used_together_comes_to_lie_together),
+        cmocka_unit_test(it_begins_where_the_least_is_allocated),
         cmocka_unit_test(it_is_tried_less_and_less),
         cmocka_unit_test(a_period_that_was_not_seen_is_left_alone),
     };
