@@ -6,11 +6,13 @@ usage: ablation.py BUILD [--jobs N] [--only NAME,...] [--without NAME[+NAME],...
                    [--daemon inline|thread] [TRACE ...]
        writes BUILD/benchmarks/ablation.jsonl and prints a table
 
-Build it first: ninja -C BUILD tests/bench/sluice-ablation. The programs are those of policy_cases.py, with more steps, and the traces that are given. Times are means of the steps
+Build it first: ninja -C BUILD tests/bench/sluice-ablation. The programs are those of policy_cases.py, with more steps, and the given traces; a folder has a
+trace.RANK.slt for each rank of one job. Times are means of the steps
 from the fifth to the last, at most 200, at a link of 24 GB/s; processor time is that of the whole replay.
 """
 import argparse
 import concurrent.futures
+import glob
 import json
 import os
 import re
@@ -46,15 +48,17 @@ def longer(case):
 
 
 class Program:
-    def __init__(self, name, trace, chunk_bytes, budgets):
-        self.name, self.trace, self.chunk_bytes, self.budgets = name, trace, chunk_bytes, budgets
+    """`traces`: one for each rank."""
+
+    def __init__(self, name, traces, chunk_bytes, budgets):
+        self.name, self.traces, self.chunk_bytes, self.budgets = name, traces, chunk_bytes, budgets
 
 
 def replay(tool, program, without, names, options):
     """By budget: seconds of a step and bytes; and seconds of the processor for a step."""
     bits = sum(1 << names.index(name) for name in without.split("+") if name)
     command = [tool, "plan", "--json", "--no-least", "--chunk", str(program.chunk_bytes), "--link-gbs", LINK_GBS,
-               "--plan-attempts", str(options.attempts), "--daemon", options.daemon, "--budget", ",".join(map(str, program.budgets)), program.trace]
+               "--plan-attempts", str(options.attempts), "--daemon", options.daemon, "--budget", ",".join(map(str, program.budgets)), *program.traces]
     read_end, write_end = os.pipe()
     child = subprocess.Popen(["/usr/bin/env", f"SLUICE_TEST_WITHOUT={bits}", *command], stdout=write_end)
     os.close(write_end)
@@ -79,9 +83,10 @@ def programs(bench, wanted, traces):
             need = json.loads(subprocess.run([bench.sluice, "plan", "--json", "--no-least", "--chunk", str(case.chunk_bytes),
                                               "--budget", "1", trace], check=True, stdout=subprocess.PIPE).stdout)
             budgets = case.budgets(need["predictions"][0]["need_bytes"])
-            yield Program(case.name, trace, case.chunk_bytes, [budgets.get(share) for share in SHARES])
+            yield Program(case.name, [trace], case.chunk_bytes, [budgets.get(share) for share in SHARES])
     for trace in traces:
-        yield Program(os.path.basename(trace).removesuffix(".slt"), trace, 2 << 20, SHARES)
+        ranks = sorted(glob.glob(os.path.join(trace, "trace.*.slt"))) or [trace]
+        yield Program(os.path.basename(trace).removesuffix(".slt"), ranks, 2 << 20, SHARES)
 
 
 def table(rows, configurations):

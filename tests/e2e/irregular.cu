@@ -2,13 +2,14 @@
  * measured on them.
  *
  * usage: irregular MODE STEPS SEED
- *   uniform   each launch uses three tensors, any
- *   popular   some far more often than others
+ *   uniform   each launch uses three random tensors
+ *   popular   the same, some tensors far more often than others
  *   shuffled  every tensor once in each step, in a new order
- *   experts   a network, forward and backward, in whose every layer a few of many experts are chosen anew in
- * each step lengths   a network whose activations have another size in each step, one of many skipped   a
- * network of whose layers some are left out in each step calls     routines of eight launches each, called in
- * any order favoured  the same, some called far more often than others, of 24 launches
+ *   experts   a network in whose layers a few of many experts are chosen anew in each step
+ *   lengths   a network whose activations have a new size in each step
+ *   skipped   a network that leaves out random layers in each step
+ *   calls     routines of eight launches each, called in random order
+ *   favoured  the same with 24 launches each, some called far more often than others
  *
  * Prints `time_ms T`, simulated where the device is, of all steps, and `hash H` of the tensors at the end.
  */
