@@ -13,13 +13,11 @@
     X(FILLS)       /* launches that exceed the budget get a part of what they lack */                        \
     X(CONTINUE)    /* a plan begins where the one before ends, not with the chunks as they are */            \
     X(CONFIDENCE)  /* predictions are planned for only as far as they lately held */                         \
-    X(HORIZON)     /* a window is as long as the longest repetition that is known */                         \
     X(GOES_ON)     /* a plan goes on behind launches that it does not have */                                \
     X(INTERLEAVER) /* streams that interleave by chance are predicted one by one */                          \
     X(SUCCESSORS)  /* are prefetched where launches are often mispredicted */                                \
     X(RELAYOUT)    /* allocations of a period are placed anew */                                             \
     X(HASTEN)      /* a plan that fits badly is replaced before its end */                                   \
-    X(LACKS)       /* and cancelled where its launches lack chunks */                                        \
     X(AFTER_FREE)  /* what comes in the place of freed memory comes with the free */
 
 enum sl_mechanism {

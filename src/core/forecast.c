@@ -105,7 +105,7 @@ static size_t window_for(size_t period)
 
 size_t sl_forecast_served_symbols(const struct sl_forecast *forecast)
 {
-    return window_for(sl_history_period(forecast->from.history, true)) / PERIODS;
+    return window_for(sl_history_period(forecast->from.history)) / PERIODS;
 }
 
 static size_t predict(struct sl_forecast *forecast, size_t count)
@@ -122,7 +122,7 @@ static size_t predict(struct sl_forecast *forecast, size_t count)
 /* Predicts the symbols after the first `skip` ones. */
 static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
 {
-    size_t period = sl_history_period(forecast->from.history, true),
+    size_t period = sl_history_period(forecast->from.history),
            chunks = sl_arena_chunk_count(forecast->from.arena);
     size_t wanted = window_for(period), believed = sl_history_believed(forecast->from.history);
     if (believed <= skip) return SL_ERR_UNSUPPORTED;

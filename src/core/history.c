@@ -5,11 +5,10 @@
 /* So many recent mispredictions start an interleaver. Their count is halved for every FORGOTTEN symbols. */
 enum { TROUBLES = 16, FORGOTTEN = 64 };
 
-size_t sl_history_period(const struct sl_history *history, bool horizon)
+size_t sl_history_period(const struct sl_history *history)
 {
-    if (history->interleaved) return sl_interleaver_period(history->interleaver);
-    return horizon && SL_HAS(HORIZON) ? sl_predictor_horizon(history->predictor)
-                                      : sl_predictor_period(history->predictor);
+    return history->interleaved ? sl_interleaver_period(history->interleaver)
+                                : sl_predictor_period(history->predictor);
 }
 
 struct sl_predictor_counts sl_history_counts(const struct sl_history *history)
@@ -24,7 +23,7 @@ size_t sl_history_believed(struct sl_history *history)
 {
     if (!SL_HAS(CONFIDENCE)) return SIZE_MAX;
     uint32_t streak = history->streak > SL_CONFIDENCE_LEAST ? history->streak : SL_CONFIDENCE_LEAST;
-    return sl_confidence_left(&history->confidence, streak, sl_history_period(history, false));
+    return sl_confidence_left(&history->confidence, streak, sl_history_period(history));
 }
 
 /* Several streams are in use, and their common string was mispredicted again. */
@@ -81,7 +80,7 @@ void sl_history_break(struct sl_history *history)
  * iteration. */
 bool sl_history_ends(struct sl_history *history)
 {
-    uint64_t period = sl_history_period(history, false);
+    uint64_t period = sl_history_period(history);
     if (!period) return false;
     /* A repetition is noticed SL_STEADY_STREAK symbols late, so the first iteration's end is that much
      * earlier. With a profile the streak is longer by the time the period is known, and the end is exact. */

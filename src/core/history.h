@@ -34,8 +34,8 @@ static inline sl_symbol sl_history_expected(const struct sl_history *history, ui
     return history->interleaved ? sl_interleaver_expected(history->interleaver, stream)
                                 : sl_predictor_expected(history->predictor);
 }
-/* The period in symbols, or with `horizon` how far to look ahead; 0: nothing is predicted. */
-size_t sl_history_period(const struct sl_history *history, bool horizon);
+/* The period in symbols; 0: nothing is predicted. */
+size_t sl_history_period(const struct sl_history *history);
 /* Counts of symbols fed, predicted and mispredicted. */
 struct sl_predictor_counts sl_history_counts(const struct sl_history *history);
 

@@ -183,7 +183,7 @@ void sl_learned_iteration(struct sl_learned *learned)
 {
     if (learned->over) return;
     learned->steady = learned->parts.history->fed;
-    learned->period = sl_history_period(learned->parts.history, false);
+    learned->period = sl_history_period(learned->parts.history);
     learned->mispredictions = sl_history_counts(learned->parts.history).mispredictions;
     keep_head(learned);
     if (is_time(learned)) sl_learned_write(learned);

@@ -18,8 +18,6 @@ enum { SURE_CONTEXT = 16 }; /* symbols of matching context that make a place cer
 enum { LEAST_AGE = 16 };
 /* After so many launches without a match, the program is not expected to continue the plan. */
 enum { MOST_ASTRAY = 32 };
-/* One planned launch in so many may lack chunks before the plan is cancelled; in the beginning a few more. */
-enum { LACKS_ONE_OF = 16, LACKS_AT_FIRST = 4 };
 /* A launch that came before so many planned ones is a reason to plan again. */
 enum { FAR_EARLY = 16 };
 
@@ -30,7 +28,7 @@ void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why)
     planning->mispredictions++;
     planning->cancelled++;
     planning->astray_at = 0;
-    if (atomic_load(&schedule->active) && (why == SL_CANCEL_MISPREDICTED || why == SL_CANCEL_LACKING))
+    if (atomic_load(&schedule->active) && why == SL_CANCEL_MISPREDICTED)
         atomic_fetch_add(&planning->stats->mispredictions, 1);
     if (atomic_load(&schedule->active))
         sl_decision_plan_discarded(why, schedule->steps.first_tick,
@@ -56,10 +54,8 @@ void sl_planning_lacks(struct sl_planning *planning)
         planning->lacked_astray = true;
         return;
     }
+    planning->lacked = true;
     if (planning->lacked_astray) sl_planning_hasten(planning);
-    if (!SL_HAS(LACKS)) return;
-    if (++planning->lacked > LACKS_AT_FIRST + (planning->ticks->now - planning->taken_at) / LACKS_ONE_OF)
-        sl_planning_cancel(planning, SL_CANCEL_LACKING);
 }
 
 /* Where a long context matches, a misprediction need not be waited out until enough symbols were predicted

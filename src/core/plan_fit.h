@@ -30,8 +30,8 @@ void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why)
  * `alike`: the symbol uses the same chunks as the predicted one, so the plan still fits. */
 void sl_planning_mispredicted(struct sl_planning *planning, bool alike);
 
-/* The launch being begun lacks chunks. If it was planned, and this happens too often, the plan is
- * cancelled. */
+/* The launch being begun lacks chunks. If the program deviated from the plan and follows it again, the chunks
+ * that were fetched meanwhile took the place of planned ones: the plan is hastened. */
 void sl_planning_lacks(struct sl_planning *planning);
 
 /* A launch was predicted as the next one of stream history `history`. Returns whether the active plan

@@ -231,9 +231,7 @@ static bool switch_to(struct sl_planning *planning, struct sl_plan_job *job, uns
     sl_plan_switch(planning, job, planning->continues && !planning->lacked);
     sl_migrator_unlock(planning->migrator);
     planning->carried_out = atomic_load(&planning->schedule->generation);
-    planning->taken_at = planning->ticks->now;
-    planning->lacked = 0;
-    planning->lacked_astray = false;
+    planning->lacked = planning->lacked_astray = false;
     atomic_fetch_add(&planning->stats->plans, 1);
     sl_decision_plan_switch(planning->schedule);
     return true;

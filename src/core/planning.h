@@ -47,8 +47,7 @@ struct sl_planning {
     uint64_t known_cancelled;      /* their number when the forecast began */
     sl_tick astray_at;     /* the launch at which the program deviated from the active plan, which is kept for
                               now; 0: it follows the plan */
-    sl_tick taken_at;      /* the launch before which the plan took over */
-    uint32_t lacked;       /* launches since then that were planned but lacked chunks */
+    bool lacked;           /* since the plan took over, a launch that it plans lacked chunks */
     bool lacked_astray;    /* while the program deviated, a launch lacked chunks: fetching them evicted chunks
                               that the plan keeps resident */
     uint64_t carried_out;  /* the schedule's generation that carries out the last forecast's plan */

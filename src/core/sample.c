@@ -81,7 +81,7 @@ static bool is_for_trace(struct sl_sampling *sampling, const struct sl_symbol_re
     if (!symbol->sampled) return true;
     if (sampler->since < sampler->every) return false;
     if (symbol->sampled < sampler->round) return true;
-    if (++sampler->searched > sl_history_period(sampling->history, false)) {
+    if (++sampler->searched > sl_history_period(sampling->history)) {
         sampler->searched = 0;
         sampler->round++;
     }

@@ -58,8 +58,8 @@ struct sl_predictor {
     uint64_t given, given_period;     /* the period at its end; 0: none */
     struct steady_stretch *stretches; /* its stretches */
     size_t stretch_count, stretch_capacity;
-    uint64_t mark; /* cursor position at which the period changes; NEVER outside the primed past */
-    uint64_t period, next_period; /* at the cursor, and after the mark */
+    uint64_t mark;   /* cursor position at which the period changes; NEVER outside the primed past */
+    uint64_t period; /* at the cursor */
 };
 
 struct sl_predictor *sl_predictor_new(size_t capacity)
@@ -230,7 +230,6 @@ static void find_stretch(struct sl_predictor *p)
     }
     bool last = low == p->stretch_count;
     p->period = low ? p->stretches[low - 1].period : 0;
-    p->next_period = last ? 0 : p->stretches[low].period;
     p->mark = last ? p->given : p->stretches[low].from;
 }
 
@@ -404,12 +403,6 @@ size_t sl_predictor_period(const struct sl_predictor *p)
 {
     if (!p->following) return 0;
     return p->mark == NEVER ? p->count - p->cursor : p->period;
-}
-
-size_t sl_predictor_horizon(const struct sl_predictor *p)
-{
-    size_t period = sl_predictor_period(p);
-    return p->mark != NEVER && p->next_period > period ? p->next_period : period;
 }
 
 struct sl_predictor_counts sl_predictor_counts(const struct sl_predictor *p)

@@ -64,8 +64,6 @@ size_t sl_predictor_match(const struct sl_predictor *predictor);
 /* The current period: the number of symbols between the cursor and the present. Inside the past of
  * sl_predictor_prime: its period there, 0 before it has one. 0 while nothing is predicted. */
 size_t sl_predictor_period(const struct sl_predictor *predictor);
-/* The current period, or the next predicted one if that is longer: how far to look ahead. */
-size_t sl_predictor_horizon(const struct sl_predictor *predictor);
 
 struct sl_predictor_counts {
     uint64_t fed, predicted,

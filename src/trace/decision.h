@@ -20,7 +20,7 @@ enum sl_begin_reason { SL_BEGIN_ANEW, SL_BEGIN_FOLLOWS, SL_BEGIN_PROFILE };
 /* Why a plan is discarded. */
 enum sl_cancel_reason {
     SL_CANCEL_MISPREDICTED,
-    SL_CANCEL_LACKING, /* a launch lacked a chunk that the plan has resident */
+    SL_CANCEL_LACKING, /* only in traces of earlier versions: a launch lacked a planned chunk */
     SL_CANCEL_BUDGET,
     SL_CANCEL_FORGOTTEN, /* tables were full and cleared */
     SL_CANCEL_LATE,      /* its launches were over when it was ready */

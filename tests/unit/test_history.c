@@ -55,7 +55,7 @@ static void an_iteration_ends_once_in_a_period(void **state)
         bool first = history.fed == seen + SL_STEADY_STREAK;
         assert_int_equal(ended, first || (history.fed > seen && (history.fed - seen) % PERIOD == 0));
         assert_int_equal(history.fed, i + 1);
-        assert_int_equal(sl_history_period(&history, false), history.fed < seen ? 0 : PERIOD);
+        assert_int_equal(sl_history_period(&history), history.fed < seen ? 0 : PERIOD);
     }
     assert_int_equal(history.streak, 9 * PERIOD - 1);
 }
@@ -68,8 +68,7 @@ static void what_never_repeats_has_no_iterations(void **state)
         assert_int_equal(history.streak, 0);
     }
     assert_int_equal(sl_history_expected(&history, 0), SL_NONE);
-    assert_int_equal(sl_history_period(&history, false), 0);
-    assert_int_equal(sl_history_period(&history, true), 0);
+    assert_int_equal(sl_history_period(&history), 0);
 }
 
 /* A stray symbol just before the end holds it up until what is predicted is trusted again. */
@@ -82,7 +81,7 @@ static void an_end_waits_for_a_steady_streak(void **state)
     assert_int_equal(history.streak, 0);
     for (sl_symbol s = 0; history.streak < SL_STEADY_STREAK - 1; s++) assert_false(feed(s));
     assert_true(feed(sl_history_expected(&history, 0)));
-    size_t period = sl_history_period(&history, false); /* the stray symbol may be a part of it */
+    size_t period = sl_history_period(&history); /* the stray symbol may be a part of it */
     for (size_t i = 1; i <= period; i++)
         assert_int_equal(feed(sl_history_expected(&history, 0)), i == period);
 }
@@ -201,9 +200,7 @@ static void streams_that_interleave_by_chance_are_predicted_one_by_one(void **st
     assert_int_equal(after.predicted - before.predicted, 2000);
     assert_int_equal(after.mispredictions - before.mispredictions, 0);
     assert_int_equal(history.streak >= 2000, true);
-    assert_int_equal(sl_history_period(&history, false), sl_interleaver_period(history.interleaver));
-    assert_int_equal(sl_history_period(&history, true), sl_interleaver_period(history.interleaver));
-    assert_in_range(sl_history_period(&history, true), PERIOD, 4 * PERIOD);
+    assert_int_equal(sl_history_period(&history), sl_interleaver_period(history.interleaver));
 }
 
 static void streams_that_go_in_turn_are_one_string_again(void **state)
@@ -226,7 +223,6 @@ static void what_is_forgotten_is_learned_anew(void **state)
     sl_history_forget(&history);
     assert_null(history.interleaver);
     for (uint32_t s = 0; s < STREAMS; s++) assert_int_equal(sl_history_expected(&history, s), SL_NONE);
-    assert_int_equal(sl_history_period(&history, true), 0);
     assert_int_equal(history.streak, 0);
     struct sl_predictor_counts after = sl_history_counts(&history);
     assert_int_equal(after.fed, before.fed); /* what was counted stays */
