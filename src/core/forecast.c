@@ -103,6 +103,11 @@ static size_t window_for(size_t period)
     return window < LARGEST_WINDOW ? window : LARGEST_WINDOW;
 }
 
+static size_t first_part(size_t window)
+{
+    return (window + PERIODS - 1) / PERIODS;
+}
+
 size_t sl_forecast_served_symbols(const struct sl_forecast *forecast)
 {
     return window_for(sl_history_period(forecast->from.history)) / PERIODS;
@@ -119,13 +124,18 @@ static size_t predict(struct sl_forecast *forecast, size_t count)
     return sl_predictor_next(forecast->from.history->predictor, forecast->symbols, forecast->notes, count);
 }
 
-/* Predicts the symbols after the first `skip` ones. */
+/* Predicts the symbols after the first `skip` ones. What is believed for less than a period gets a shorter
+ * window: where mispredictions are frequent, the longest match may lie many iterations back, and the work for
+ * all of them would be lost with the plan. */
 static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
 {
     size_t period = sl_history_period(forecast->from.history),
            chunks = sl_arena_chunk_count(forecast->from.arena);
     size_t wanted = window_for(period), believed = sl_history_believed(forecast->from.history);
     if (believed <= skip) return SL_ERR_UNSUPPORTED;
+    believed -= skip;
+    bool believed_on = believed >= first_part(wanted);
+    if (!believed_on) wanted = window_for(believed);
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
         !reserve(&forecast->notes, &forecast->note_capacity, skip + wanted, sizeof *forecast->notes) ||
         !reserve_places(forecast) ||
@@ -139,9 +149,8 @@ static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
     memmove(forecast->symbols, forecast->symbols + skip, (count - skip) * sizeof *forecast->symbols);
     memmove(forecast->notes, forecast->notes + skip, (count - skip) * sizeof *forecast->notes);
     forecast->count = count - skip;
-    forecast->end = (forecast->count + PERIODS - 1) / PERIODS;
-    forecast->believed_on = believed - skip >= forecast->end;
-    if (!forecast->believed_on) forecast->end = believed - skip;
+    forecast->believed_on = believed_on;
+    forecast->end = believed_on || believed > forecast->count ? first_part(forecast->count) : believed;
     forecast->period = period;
     forecast->chunks = chunks;
     forecast->seen_before += forecast->launch_count + 1;

@@ -11,7 +11,7 @@ import sys
 
 from policy_cases import CASES, POLICIES, UNPREDICTABLE  # first: it says where the next ones are
 from planned import planned
-from sequences import SYNTHETIC, synthetic
+from sequences import SYNTHETIC, every_access_writes, synthetic
 
 WORST = 5  # are named
 
@@ -63,7 +63,7 @@ def against_reference(plans):
     for row in plans:
         if row["sequence"] not in SYNTHETIC:
             continue
-        sequence = synthetic(row["sequence"])
+        sequence = every_access_writes(synthetic(row["sequence"]))
         budget = CASES[row["sequence"]].budgets(0)[row["budget"]]
         seconds, bytes_in, bytes_out = planned(sequence, budget, row["link_gbs"] * 1e9)
         slower.add(row["seconds"] / seconds, row)

@@ -176,6 +176,41 @@ static void one_goes_on_where_the_other_ends(void **state)
     sl_forecast_close(&fresh);
 }
 
+/* Of a long period, `times` times. */
+static void run_long_periods(int times)
+{
+    enum { LAUNCHES = 700 };
+    for (int i = 0; i < times * LAUNCHES; i++) {
+        int which = i % LAUNCHES;
+        void *parameters[] = {&blocks[which % BLOCKS], &blocks[which * 7 % BLOCKS]};
+        core_launch(core_kernel(&kernel, parameters, 100 + (uint32_t)(which / BLOCKS)));
+    }
+}
+
+/* Else each of many mispredictions would cost the work for a long period, and plans would come too late. */
+static void what_is_believed_for_a_short_time_has_a_short_window(void **state)
+{
+    (void)state;
+    enum { BELIEVED = 200 };
+    struct sl_history *history = &sl_core_running()->history;
+    const struct sl_confidence before = history->confidence;
+    struct sl_forecast forecast = {0};
+    run_long_periods(4);
+    begin(&forecast);
+    finish(&forecast, SIZE_MAX, false);
+    assert_int_equal(forecast.launch_count, 3 * 700);
+    assert_int_equal(forecast.served_launches, 700);
+    history->confidence = (struct sl_confidence){.doubted = true, .count = SL_CONFIDENCE_RUNS};
+    for (int i = 0; i < SL_CONFIDENCE_RUNS; i++) history->confidence.runs[i] = history->streak + BELIEVED;
+    begin(&forecast);
+    finish(&forecast, SIZE_MAX, false);
+    assert_int_equal(forecast.launch_count, 3 * BELIEVED);
+    assert_int_equal(forecast.served_launches, BELIEVED);
+    assert_int_equal(sl_forecast_input(&forecast).believed, BELIEVED);
+    history->confidence = before;
+    sl_forecast_close(&forecast);
+}
+
 static void it_does_not_go_on_once_the_program_is_past_it(void **state)
 {
     (void)state;
@@ -299,6 +334,7 @@ int main(void)
         cmocka_unit_test(steps_change_nothing),
         cmocka_unit_test(neither_does_what_happens_meanwhile),
         cmocka_unit_test(one_goes_on_where_the_other_ends),
+        cmocka_unit_test(what_is_believed_for_a_short_time_has_a_short_window),
         cmocka_unit_test(it_does_not_go_on_once_the_program_is_past_it),
         cmocka_unit_test(it_knows_how_long_launches_take),
         cmocka_unit_test(it_can_be_made_once_there_is_memory_again),
