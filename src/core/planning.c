@@ -20,10 +20,10 @@
 #include "move/stats.h"
 
 #define LAUNCHES_BETWEEN_PLANS 16 /* the least number of launches between the begins of two plans */
-/* Work for the next forecast in each launch, in chunks and accesses processed: a few microseconds. More while
- * no plan is active. */
+/* Work for the next forecast in each launch, in chunks and accesses processed: some microseconds. While no
+ * plan is active, about 0.1 ms: what is believed may be over after a few launches. */
 #define LEAST_UNITS 256
-#define UNITS_WITHOUT_PLAN 4096
+#define UNITS_WITHOUT_PLAN 16384
 #define MOST_REFUSALS                                                                                        \
     64 /* launches in a row that only try the locks once, before one waits for the locks longer */
 

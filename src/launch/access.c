@@ -286,9 +286,10 @@ bool sl_access_same_chunks(const struct sl_scanner *scanner, sl_symbol one, sl_s
     if (one >= scanner->symbols->count || other >= scanner->symbols->count) return false;
     const struct sl_symbol_record *a = &scanner->symbols->records[one],
                                   *b = &scanner->symbols->records[other];
-    return a->kind == SL_SYMBOL_LAUNCH && b->kind == SL_SYMBOL_LAUNCH && a->kernel &&
-           a->kernel == b->kernel && a->access_count <= MOST_COMPARED && b->access_count <= MOST_COMPARED &&
-           are_among(scanner, a, b) && are_among(scanner, b, a);
+    bool same_work = a->kernel ? a->kernel == b->kernel : a->shape && a->shape == b->shape;
+    return a->kind == SL_SYMBOL_LAUNCH && b->kind == SL_SYMBOL_LAUNCH && same_work &&
+           a->access_count <= MOST_COMPARED && b->access_count <= MOST_COMPARED && are_among(scanner, a, b) &&
+           are_among(scanner, b, a);
 }
 
 static bool reserve_chunks(struct sl_scanner *scanner, uint32_t more)

@@ -79,8 +79,9 @@ struct sl_footprint *sl_access_footprint(struct sl_scanner *scanner, const struc
 const struct sl_usage *sl_access_footprint_words(struct sl_scanner *scanner,
                                                  const struct sl_footprint *footprint);
 
-/* Whether both symbols are launches of one kernel that use the same chunks at present, so that movements do
- * not depend on which of them comes. False for launches with many accesses or chunks. */
+/* Whether both symbols are launches of one kernel, or equal copies or memsets, that use the same chunks at
+ * present, so that movements do not depend on which of them comes. False for launches with many accesses or
+ * chunks. */
 bool sl_access_same_chunks(const struct sl_scanner *scanner, sl_symbol one, sl_symbol other);
 
 /* The end of an access: as the launch stated it, or else the end of the tensor that begins at its offset,

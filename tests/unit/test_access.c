@@ -145,6 +145,23 @@ static struct sl_launch copy_of(enum sl_launch_kind kind, uint64_t address, uint
         .kind = kind, .spans = {{.address = address, .bytes = bytes, .write = true}}, .span_count = 1};
 }
 
+/* Of copies and memsets no kernel is known. */
+static void equal_copies_use_the_same_chunks(void **state)
+{
+    (void)state;
+    const struct sl_scanner *scanner = &sl_core_running()->scanner;
+    uint64_t apart = core_take(4 * SL_MIB);
+    struct sl_launch launches[] = {
+        copy_of(SL_LAUNCH_COPY, first, 1000), copy_of(SL_LAUNCH_COPY, second, 1000),
+        copy_of(SL_LAUNCH_COPY, apart, 1000), copy_of(SL_LAUNCH_MEMSET, second, 1000)};
+    sl_symbol symbols[4];
+    for (int i = 0; i < 4; i++) symbols[i] = core_scan(&launches[i]);
+    assert_int_not_equal(symbols[0], symbols[1]);
+    assert_true(sl_access_same_chunks(scanner, symbols[0], symbols[1]));
+    assert_false(sl_access_same_chunks(scanner, symbols[0], symbols[2]));
+    assert_false(sl_access_same_chunks(scanner, symbols[0], symbols[3]));
+}
+
 static void another_length(void **state)
 {
     (void)state;
@@ -293,6 +310,7 @@ int main(void)
         cmocka_unit_test(the_expected_launch),
         cmocka_unit_test(another_pointer),
         cmocka_unit_test(other_launches_use_the_same_chunks),
+        cmocka_unit_test(equal_copies_use_the_same_chunks),
         cmocka_unit_test(another_grid),
         cmocka_unit_test(another_grid_that_comes_alone),
         cmocka_unit_test(another_kernel),
