@@ -34,10 +34,11 @@ def run(bench, names):
     rows = []
     for name in names:
         case = CASES[name]
-        bound, budgets = Bounds(bench.sequence(case), case.in_sequence()), bench.budgets(case)
+        bounds = {(share, link): Bounds(bench.sequence(case, size, link), case.in_sequence()).seconds(size, link)
+                  for share, size in bench.budgets(case).items() for link in LINKS_GBS}
         for (share, link, policy), one in bench.replay(case).items():
             rows.append(dict(sequence=name, budget=share, link_gbs=link, policy=policy, **summary(case, one),
-                             bound_seconds=bound.seconds(budgets[share], link)))
+                             bound_seconds=bounds[share, link]))
         at_half = {row["policy"]: row["seconds"] for row in rows
                    if (row["sequence"], row["budget"], row["link_gbs"]) == (name, 0.5, LINKS_GBS[0])}
         print(f"{name:16}", *(f"{policy} {1e3 * at_half[policy]:.1f}" for policy in POLICIES), "ms at 0.5", flush=True)

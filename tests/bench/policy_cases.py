@@ -134,12 +134,14 @@ class Bench:
         shares = {size: share for share, size in budgets.items()}
         return {(shares[one["budget_bytes"]], one["link_in"] // 10**9, one["policy"]): one for one in predictions}
 
-    def sequence(self, case):
-        """What the lower bound is of: every access counts as a write, as in the core."""
+    def sequence(self, case, budget_bytes, link_gbs):
+        """What the lower bound is of, in chunks as planning lays them out there: every access counts as a write, as in the
+        core."""
         if case.name in sequences.SYNTHETIC:
             return sequences.every_access_writes(sequences.synthetic(case.name))
         path = os.path.join(self.folder, case.name + ".json")
-        self.plan(case, "--budget", "1", "--iterations", str(case.in_sequence()), "--sequence", path)
+        self.plan(case, "--budget", str(budget_bytes), "--link-gbs", str(link_gbs), "--plan-attempts", "8",
+                  "--iterations", str(case.in_sequence()), "--sequence", path)
         with open(path, encoding="utf-8") as file:
             sequence = json.load(file)
         sequence.update(name=case.name, cyclic=bool(case.period))

@@ -56,12 +56,13 @@ def main():
     bench, table = Bench(sys.argv[1]), load() if os.path.exists(FILE) else {}
     for name in sys.argv[2:] or CASES:
         case = CASES[name]
-        budgets = bench.budgets(case).values()
         old = table
         table = {key: kept for key, kept in table.items() if kept["sequence"] != name}
-        bounds = Bounds(bench.sequence(case), case.in_sequence(), {**old, **table})
-        table[bounds.hash] = dict(sequence=name, seconds={
-            f"{size} {link}": bounds.seconds(size, link) for size in budgets for link in LINKS_GBS})
+        for size in bench.budgets(case).values():
+            for link in LINKS_GBS:
+                bounds = Bounds(bench.sequence(case, size, link), case.in_sequence(), old)
+                kept = table.setdefault(bounds.hash, dict(sequence=name, seconds={}))
+                kept["seconds"][f"{size} {link}"] = bounds.seconds(size, link)
         with open(FILE, "w", encoding="utf-8") as file:
             json.dump(table, file, indent=1)
             file.write("\n")

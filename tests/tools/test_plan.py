@@ -205,6 +205,9 @@ class Plan(ToolTest):
         self.assertEqual(sequence["alive"], [*range(2 * WEIGHTS)])
         self.plan("--chunk", "2M", "--budget", "1", "--sequence", out, "--iterations", "3", self.trace)
         self.assertEqual(json.loads(out.read_text()), dict(sequence, launches=3 * sequence["launches"]))
+        # What a smaller budget moves changes nothing about what is used.
+        self.plan("--chunk", "2M", "--budget", "0.5,0.33", "--sequence", out, self.trace)
+        self.assertEqual(json.loads(out.read_text()), sequence)
         result = sluice("plan", "--sequence", self.folder, self.trace)
         self.assertEqual(result.returncode, 1)
         self.assert_one_line(result.stderr, "directory")

@@ -147,19 +147,16 @@ static void forget(struct plan_wish *wish)
 
 /* --- the command */
 
-/* Writes `iterations` iterations with all data on the device, in chunks of the first size. */
-static int write_sequence(const struct replay_job *job, const struct plan_wish *wish, const char *path,
-                          uint64_t iterations)
+/* Writes the last iterations of the first prediction: relayout may have given allocations other chunks than
+ * with another budget or policy. */
+static int write_sequence(const struct replay_job *job, const struct predictions *predictions,
+                          const char *path, uint64_t iterations)
 {
     static const struct sl_file_kind kind = SL_FILE_KIND("not a sequence of sluice", SEQUENCE_KIND);
-    struct replay_setting setting = {.chunk_bytes = wish->chunks[0],
-                                     .policy = "demand",
-                                     .in_bytes_per_s = wish->links[0].in_bytes_per_s,
-                                     .out_bytes_per_s = wish->links[0].out_bytes_per_s,
-                                     .both_percent = wish->both_percent,
-                                     .sequence = output_open(path, &kind),
-                                     .sequence_iterations = (uint32_t)iterations};
+    struct replay_setting setting = predictions->at->setting;
     struct replay_result result;
+    setting.sequence = output_open(path, &kind);
+    setting.sequence_iterations = (uint32_t)iterations;
     if (!setting.sequence) return failure("cannot write %s: %s", path, sl_file_problem(&kind, errno));
     bool good = replay_all(job, &setting, 1, &result);
     fclose(setting.sequence);
@@ -179,7 +176,7 @@ static int predict(char *const *paths, const struct replay_job *job, const struc
         (order->no_least || plan_least_budget(job, wish, &predictions, &least)))
         status = EXIT_OK;
     if (status == EXIT_OK && order->sequence)
-        status = write_sequence(job, wish, order->sequence, order->iterations);
+        status = write_sequence(job, &predictions, order->sequence, order->iterations);
     if (status == EXIT_OK && order->profile) {
         const struct prediction *fastest = predictions_fastest(&predictions);
         const struct prediction *best = least.setting.budget_bytes ? &least : fastest;
@@ -292,7 +289,7 @@ int command_plan(int argc, char **argv)
          "Write the least budget, its chunk size and the rules of --backing to OUT, a profile for "
          "SLUICE_PROFILE."},
         {"sequence", OPTION_TEXT, &order.sequence, "OUT",
-         "Write the last iteration to OUT as JSON, in chunks, as the core saw it."},
+         "Write the last iteration of the first prediction to OUT as JSON, in chunks, as the core saw it."},
         {"iterations", OPTION_NUMBER, &order.iterations, "N",
          "With --sequence: write the last N iterations (1)."},
         {"force", OPTION_SWITCH, &order.force, .help = FORCE_HELP},
