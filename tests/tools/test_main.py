@@ -68,6 +68,16 @@ class Documents(unittest.TestCase):
                 if option not in ("help", "json"):
                     self.assertIn(f"--{option}", "".join(entries), f"docs/sluice.1 lacks --{option} of trace {name}")
 
+    def test_man_page_has_the_options_of_run_and_plan_and_no_others(self):
+        manual = (SOURCE / "docs/sluice.1").read_text().replace("\\-", "-")
+        for command in ("run", "plan"):
+            section = manual[manual.index(f".SH OPTIONS OF {command.upper()}"):].split("\n.SH")[0]
+            options = set(re.findall(r"(?m)^  --([\w-]+)", sluice(command, "--help").stdout)) - {"help"}
+            described = set(re.findall(r"(?m)^\.BR? ?I? *\"?--([\w-]+)", section))
+            self.assertEqual(described - options, set(), f"docs/sluice.1 has options that {command} does not have")
+            for option in options:
+                self.assertIn(f"--{option}", section, f"docs/sluice.1 lacks --{option} of {command}")
+
     def test_man_page_has_every_record(self):
         manual = (SOURCE / "docs/sluice-trace.5").read_text()
         section = manual[manual.index(".SH RECORDS"):manual.index(".SH VERSIONS")]
