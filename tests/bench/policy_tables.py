@@ -18,8 +18,8 @@ INTRODUCTION = """# Policies compared
 Written by `tests/bench/policy_tables.py` from what `meson test -C build --benchmark policies` measured; every figure is simulated
 and the same on every machine. [benchmarks.md](benchmarks.md) says what the programs are and sums up.
 
-Budgets are shares of the need. *Bound*: no schedule is faster. Every access counts as a write, as with CUDA's unified
-memory.
+Budgets are shares of the need. *Bound*: no schedule of the chunks, as planning lays them out, is faster. Every access
+counts as a write, as with CUDA's unified memory.
 
 The means of the predictable programs. *Above the bound*: how much longer a step of `plan` takes than the bound. The
 other columns: how many times as long a step takes as with `plan`.
