@@ -116,7 +116,7 @@ enum sl_status sl_uses_make(const struct sl_plan_input *in, size_t period, size_
         accesses += in->launches[t].access_count;
         events += in->launches[t].access_count + in->launches[t].death_count;
     }
-    if (accesses > most_accesses) return SL_ERR_UNSUPPORTED;
+    if (!accesses || accesses > most_accesses) return SL_ERR_UNSUPPORTED;
     u.hash = hash_of(in, 0, period);
     if (!repeats(in, period, u.hash)) return SL_ERR_UNSUPPORTED;
     u.access_count = (uint32_t)accesses;

@@ -23,7 +23,7 @@ struct sl_uses {
 };
 
 /* Reads the first `period` launches of valid input. SL_ERR_UNSUPPORTED: the next launches do not repeat them,
- * or there are more than `most_accesses` accesses. SL_ERR_NO_MEMORY. On SL_OK release *out with
+ * or they have no accesses or more than `most_accesses`. SL_ERR_NO_MEMORY. On SL_OK release *out with
  * sl_uses_free. */
 enum sl_status sl_uses_make(const struct sl_plan_input *input, size_t period, size_t most_accesses,
                             struct sl_uses *out);

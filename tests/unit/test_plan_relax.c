@@ -194,6 +194,25 @@ static void test_plans_go_on_solving_it(void **state)
     sl_plan_lessons_free(&lessons);
 }
 
+/* Launches without accesses repeat, and the launches after them need their chunks. */
+static void test_launches_without_accesses_have_none(void **state)
+{
+    (void)state;
+    static struct sweep s;
+    make(&s, 12, 0.25);
+    for (uint32_t t = 0; t < LAUNCHES; t++) s.launches[t].duration_ns = (uint64_t)(0.25 * COPY_NS);
+    s.launches[0].access_count = s.launches[1].access_count = 0;
+    struct sl_plan_lessons lessons = {0};
+    for (int i = 0; i < 2; i++, s.input.first_tick++) {
+        struct sl_plan plan;
+        assert_int_equal(sl_plan_make(&s.input, &lessons, &plan), SL_OK);
+        assert_true(plan.stall_ns > 0);
+        sl_plan_free(&plan);
+    }
+    assert_null(lessons.relaxation);
+    sl_plan_lessons_free(&lessons);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_what_does_not_repeat_has_none),
         cmocka_unit_test(test_it_fits_its_own_launches),
         cmocka_unit_test(test_plans_go_on_solving_it),
+        cmocka_unit_test(test_launches_without_accesses_have_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,6 +153,9 @@ static void what_does_not_repeat_has_none(void **state)
     make_three(&s);
     s.launches[2 * PERIOD - 1].death_count = 0;
     assert_none(&s, PERIOD, MANY);
+    scene_begin(&s, 4, 10);
+    for (int t = 0; t < 2; t++) scene_launch(&s, 1); /* repeats, but uses nothing */
+    assert_none(&s, 1, MANY);
 }
 
 /* What was made for one input serves others that begin in the same way, whatever follows. */
