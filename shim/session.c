@@ -216,7 +216,11 @@ bool sl_session_turn_to_stream(CUstream stream)
 bool sl_session_owns_current_context(void)
 {
     CUcontext current = NULL;
-    if (sl_driver_functions()->ctx_get_current(&current) != CUDA_SUCCESS) current = NULL;
+    /* Without an answer, a thread that calls has the context that all have: were its allocation left to the
+     * driver, it would lie beside the chunks, and graphs that name both would refuse it. */
+    if (sl_driver_functions()->ctx_get_current(&current) != CUDA_SUCCESS)
+        return atomic_load_explicit(&session.managed_count, memory_order_acquire) &&
+               !__atomic_load_n(&sl_session_view.several_contexts, __ATOMIC_RELAXED);
     if (current && running() && core_of(current) == SL_MOST_CORES && !is_other(current)) consider(current);
     sl_thread_had_context = sl_session_turn_to_context(current);
     return sl_thread_had_context;

@@ -18,8 +18,8 @@
 #include "device/cuda_driver.h"
 #include "driver.h"
 
-enum kind { MEMORY, DRIVER, THREAD, FILES, KINDS };
-static const char *const names[KINDS] = {"memory", "driver", "thread", "file"};
+enum kind { MEMORY, DRIVER, CONTEXT, THREAD, FILES, KINDS };
+static const char *const names[KINDS] = {"memory", "driver", "context", "thread", "file"};
 static _Atomic uint64_t calls[KINDS];
 static int failing_kind = -1;
 static uint64_t failing_call, last_failing_call;
@@ -119,12 +119,18 @@ static CUresult error_of(const char *symbol)
     return strstr(symbol, "Alloc") ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
 }
 
+/* Each call of the driver counts; the question for the current context also as a kind of its own. */
+static bool driver_fails(const char *symbol)
+{
+    return fails(DRIVER, 0) || (!strcmp(symbol, "cuCtxGetCurrent") && fails(CONTEXT, 0));
+}
+
 #define WRAP_DRIVER(field, symbol, version, required, arguments)                                             \
     static CUresult wrapped_##field(word a, word b, word c, word d, word e, word f, word g, word h, word i)  \
     {                                                                                                        \
         any *function;                                                                                       \
         memcpy(&function, &real.field, sizeof function);                                                     \
-        return fails(DRIVER, 0) ? error_of(symbol) : function(a, b, c, d, e, f, g, h, i);                    \
+        return driver_fails(symbol) ? error_of(symbol) : function(a, b, c, d, e, f, g, h, i);                \
     }
 SL_CUDA_DRIVER_FUNCTIONS(WRAP_DRIVER)
 

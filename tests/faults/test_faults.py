@@ -3,7 +3,7 @@
 
 usage: test_faults.py BUILD KIND MOST [--forever]
 
-KIND: memory, driver, thread or file. Random programs run under libsluice-faults.so; their calls of the kind are
+KIND: memory, driver, context (only cuCtxGetCurrent), thread or file. Random programs run under libsluice-faults.so; their calls of the kind are
 counted, then each is made to fail in a run of its own (MOST of them, evenly spread, for each program); with --forever,
 every later one fails, too. The program must end with the same results, or with the error that the driver has for it: out
 of memory. It must not crash nor hang.
@@ -102,7 +102,7 @@ def check(build, seed, variables, right, kind, call, forever):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
-    parser.add_argument("kind", choices=["memory", "driver", "thread", "file", "device"])
+    parser.add_argument("kind", choices=["memory", "driver", "context", "thread", "file", "device"])
     parser.add_argument("most", type=int)
     parser.add_argument("--forever", action="store_true")
     options = parser.parse_args()
