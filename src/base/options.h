@@ -17,6 +17,7 @@ enum sl_policy {
 };
 enum sl_daemon_mode { SL_DAEMON_THREAD, SL_DAEMON_INLINE };
 enum sl_discard { SL_DISCARD_ON, SL_DISCARD_OFF };
+enum sl_top { SL_TOP_ON, SL_TOP_OFF };
 enum sl_framework { SL_FRAMEWORK_AUTO, SL_FRAMEWORK_OFF };
 enum sl_trace_full { SL_TRACE_DROP, SL_TRACE_WAIT };
 
@@ -38,6 +39,7 @@ struct sl_options {
     const char *profile;    /* file; %p, %h, %r */
     const char *stats;      /* file for the JSON summary at exit; %p, %h */
     const char *live;       /* file for statistics while the program runs; %p, %h, %r */
+    int top;                /* enum sl_top */
     int overwrite;          /* whether files of other kinds are replaced */
     int verbose;            /* 0, 1, 2 */
     const char *log;        /* file, expanded; "" for stderr */

@@ -233,6 +233,7 @@ enum sl_status sl_core_build(struct sl_core *core)
                               core->daemon ? "thread" : "inline");
     if (status == SL_OK && core->recorder.trace)
         sl_sampler_open(&core->sampling, (uint32_t)core->options->trace_sample);
+    if (status == SL_OK) sl_monitor_begin(core);
     return status;
 }
 

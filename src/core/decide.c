@@ -138,6 +138,12 @@ void sl_decision_misprediction(const struct sl_scanner *scanner, sl_tick tick, s
            sl_decision_reason_text(SL_DECISION_MISPREDICT, what), where);
 }
 
+void sl_decision_name(const struct sl_scanner *scanner, sl_symbol symbol, char *out, size_t bytes)
+{
+    char room[NAME_BYTES];
+    snprintf(out, bytes, "%s", name_of(scanner, &scanner->symbols->records[symbol], room));
+}
+
 void sl_decision_victims(uint64_t resident, uint64_t candidates, sl_tick tick, sl_chunk first,
                          sl_tick last_use)
 {

@@ -1,5 +1,5 @@
 /* Decisions of the core and their reasons, for the trace and, with SLUICE_VERBOSE=2, for the log. Any thread
- * may call, except sl_decision_misprediction. */
+ * may call, except where it says otherwise. */
 #ifndef SLUICE_DECIDE_H
 #define SLUICE_DECIDE_H
 
@@ -28,6 +28,9 @@ void sl_decision_plan_discarded(enum sl_cancel_reason why, sl_tick first, uint64
  * the order lock. */
 void sl_decision_misprediction(const struct sl_scanner *scanner, sl_tick tick, sl_symbol expected,
                                sl_symbol came);
+
+/* Writes the name of a symbol's kernel, or what else it is, cut to `bytes`. Caller holds the order lock. */
+void sl_decision_name(const struct sl_scanner *scanner, sl_symbol symbol, char *out, size_t bytes);
 
 /* `candidates` of `resident` chunks may be evicted for launch `tick`: chunk `first` first, which launch
  * `last_use` used last. */

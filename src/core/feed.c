@@ -9,7 +9,13 @@
 #include "core/run_metadata.h"
 #include "launch/extents.h"
 
-#define SYMBOLS_BETWEEN_SUMMARIES 64 /* keeps the live file's summary recent */
+#define SYMBOLS_BETWEEN_SUMMARIES 64 /* keeps what others read of the run recent */
+
+static void tell(struct sl_core *core)
+{
+    if (core->live) sl_report_summary(core, &core->live->summary);
+    sl_monitor_update(core);
+}
 
 static void end_iteration(struct sl_core *core)
 {
@@ -22,6 +28,7 @@ static void end_iteration(struct sl_core *core)
     sl_extents_learn_if_due(&core->scanner, core->history.fed);
     sl_stats_next_iteration(&core->stats);
     core->history.iterations++;
+    sl_monitor_step(core);
     sl_run_metadata_iteration(&core->recorder, &core->history, &core->migrator, &core->stats);
     if (core->learned) sl_learned_iteration(core->learned);
 }
@@ -34,15 +41,16 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
         hit = sl_planning_knows(&core->planning, sl_interleaver_history(history->interleaver, stream));
     bool ended = sl_history_count(history, hit);
     if (!hit) {
-        if (expected != SL_NONE && core->budget.pressure) /* else no plan depends on it */
+        if (expected != SL_NONE && core->budget.pressure) { /* else no plan depends on it */
             sl_decision_misprediction(&core->scanner, core->ticks.now, expected, symbol);
+            sl_monitor_mispredicted(&core->monitor, expected, symbol, history->fed);
+        }
         sl_planning_mispredicted(&core->planning,
                                  expected != SL_NONE && !history->interleaved &&
                                      sl_access_same_chunks(&core->scanner, expected, symbol));
     }
     if (ended) end_iteration(core);
-    if (core->live && history->fed % SYMBOLS_BETWEEN_SUMMARIES == 0)
-        sl_report_summary(core, &core->live->summary);
+    if (history->fed % SYMBOLS_BETWEEN_SUMMARIES == 0) tell(core);
 }
 
 void sl_core_placed(struct sl_core *core, uint64_t expected, uint64_t address)
@@ -60,6 +68,7 @@ void sl_core_forget(struct sl_core *core)
     if (core->learned) sl_learned_forget(core->learned);
     sl_planning_cancel(&core->planning, SL_CANCEL_FORGOTTEN);
     sl_history_forget(&core->history);
+    sl_monitor_forget(&core->monitor);
     sl_symbols_clear(&core->symbols);
     sl_samples_forget(&core->sampling);
     sl_successors_forget(&core->successors);

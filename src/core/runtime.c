@@ -174,6 +174,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
     sl_run_metadata_end(&core->recorder, &core->history, &core->migrator, &core->stats);
     if (sl_learned_something(core->learned)) sl_learned_write(core->learned);
     sl_report_end(core);
+    if (!sl_runtime_running()) sl_monitor_end();
     if (device_gone) sl_late_frees_forget(number);
     end_work(core, device_gone);
     sl_unlock(&core->order);
@@ -197,6 +198,7 @@ void sl_runtime_after_fork(void)
     sl_report_leave(sl_cores_started() ? sl_core_started(0) : NULL);
     for (uint32_t c = 0; c < sl_cores_started(); c++) {
         struct sl_core *core = sl_core_started(c);
+        sl_monitor_leave(core);
         sl_host_share_after_fork(&core->host);
         sl_trace_abandon(core->recorder.trace);
         core->recorder.trace = core->stats.trace = NULL;

@@ -1,0 +1,199 @@
+#include "core/monitor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "core/core.h"
+#include "core/decide.h"
+
+#define MOST_SLOTS (1 << 17) /* no scan of more, which would take longer than a millisecond */
+
+static struct sl_monitor_page *page;
+
+void sl_monitor_begin(struct sl_core *core)
+{
+    if (!core->number && core->options->top == SL_TOP_ON) page = sl_monitor_page_open(SL_MONITOR_FOLDER);
+    if (!page || core->number >= SL_MONITOR_DEVICES) return;
+    core->monitor = (struct sl_monitor){.entry = sl_monitor_page_entry(page, core->number),
+                                        .asked_ns = sl_monitor_page_asked(page)};
+    sl_monitor_update(core);
+}
+
+static struct sl_monitor_sums sums_of(const struct sl_stats *stats)
+{
+    const struct sl_counts *total = &stats->total;
+    struct sl_monitor_sums sums = {.launches = total->launches,
+                                   .stalls = total->stalls,
+                                   .stall_ns = total->stall_ns,
+                                   .demand_misses = total->demand_misses,
+                                   .late_prefetches = total->late_prefetches,
+                                   .mispredictions = stats->mispredictions,
+                                   .remote_bytes = total->remote_bytes};
+    for (int c = 0; c < 3; c++) {
+        sums.in_bytes[c] = stats->in_by_cause[c];
+        sums.out_bytes[c] = stats->out_by_cause[c];
+    }
+    return sums;
+}
+
+/* All members are words. */
+static struct sl_monitor_sums since(const struct sl_monitor_sums *now, const struct sl_monitor_sums *then)
+{
+    uint64_t a[sizeof(*now) / sizeof(uint64_t)], b[sizeof(a) / sizeof(*a)];
+    struct sl_monitor_sums difference;
+    memcpy(a, now, sizeof(a));
+    memcpy(b, then, sizeof(b));
+    for (size_t i = 0; i < sizeof(a) / sizeof(*a); i++) a[i] -= b[i];
+    memcpy(&difference, a, sizeof(a));
+    return difference;
+}
+
+static enum sl_monitor_plan plan_of(const struct sl_core *core)
+{
+    const struct sl_planning *planning = &core->planning;
+    if (!core->policy->plans) return SL_MONITOR_NOT_MADE;
+    if (!core->budget.pressure) return SL_MONITOR_NONE_NEEDED;
+    if (atomic_load(&core->schedule.active))
+        return planning->astray_at ? SL_MONITOR_DEVIATED : SL_MONITOR_FOLLOWED;
+    return planning->stage == SL_PLANNING_IDLE ? SL_MONITOR_LEARNING : SL_MONITOR_MAKING;
+}
+
+static void note_plan(struct sl_core *core, uint64_t now_ns)
+{
+    struct sl_monitor *monitor = &core->monitor;
+    uint64_t generation = atomic_load(&core->schedule.generation);
+    bool active = atomic_load(&core->schedule.active);
+    if (active && (generation != monitor->plan_generation || !monitor->figures.plan_taken_ns)) {
+        monitor->plan_generation = generation;
+        monitor->figures.plan_taken_ns = now_ns;
+    }
+    if (!active) monitor->figures.plan_taken_ns = 0;
+    monitor->figures.plan = plan_of(core);
+}
+
+static void name_difference(struct sl_core *core)
+{
+    struct sl_monitor *monitor = &core->monitor;
+    if (!monitor->differs) return;
+    monitor->differs = false;
+    monitor->figures.mispredicted_ns = monitor->figures.updated_ns;
+    sl_decision_name(&core->scanner, monitor->expected, monitor->figures.expected, SL_MONITOR_NAME);
+    sl_decision_name(&core->scanner, monitor->came, monitor->figures.came, SL_MONITOR_NAME);
+}
+
+static void add_slot(const struct sl_arena *arena, const struct sl_slot *slot, uint64_t *bytes,
+                     uint64_t *resident_bytes)
+{
+    uint64_t end = slot->address + slot->bytes;
+    *bytes += slot->bytes;
+    for (uint64_t at = slot->address; at < end;) {
+        uint64_t next = (at | (arena->chunk_bytes - 1)) + 1, part = (next < end ? next : end) - at;
+        sl_chunk chunk = sl_arena_chunk(arena, at);
+        if (chunk != SL_NONE && sl_chunk_is_resident(sl_arena_record(arena, chunk))) *resident_bytes += part;
+        at = next;
+    }
+}
+
+static void scan(struct sl_core *core, uint64_t now_ns)
+{
+    struct sl_monitor *monitor = &core->monitor;
+    struct sl_monitor_figures *figures = &monitor->figures;
+    const struct sl_placement *placement = &core->placement;
+    uint64_t asked_ns = atomic_load_explicit(monitor->asked_ns, memory_order_relaxed);
+    bool asked = asked_ns && now_ns < asked_ns + SL_MONITOR_ASKED_NS;
+    if (!asked || now_ns < figures->scanned_ns + SL_MONITOR_SCAN_NS || placement->noted ||
+        placement->slot_count > MOST_SLOTS)
+        return;
+    figures->lasting_bytes = figures->lasting_resident_bytes = 0;
+    figures->temporary_bytes = figures->temporary_resident_bytes = 0;
+    for (uint32_t s = 0; s < placement->slot_count; s++) {
+        const struct sl_slot *slot = &placement->slots[s];
+        if (!slot->live || slot->pinned) continue;
+        if (slot->number <= monitor->allocations_before)
+            add_slot(&core->arena, slot, &figures->lasting_bytes, &figures->lasting_resident_bytes);
+        else
+            add_slot(&core->arena, slot, &figures->temporary_bytes, &figures->temporary_resident_bytes);
+    }
+    figures->scanned_ns = now_ns;
+}
+
+static void fill_memory(const struct sl_core *core, struct sl_monitor_figures *figures)
+{
+    figures->budget_bytes = sl_budget_bytes(&core->budget);
+    figures->resident_bytes = atomic_load(&core->migrator.occupied_bytes);
+    figures->peak_resident_bytes = core->stats.peak_occupied_bytes;
+    figures->chunk_bytes = core->arena.chunk_bytes;
+    figures->live_bytes = core->placement.live_bytes;
+    figures->need_bytes = core->placement.peak_live_bytes;
+    figures->pinned_bytes = core->placement.pinned_live_bytes;
+    figures->host_bytes = sl_arena_host_bytes(&core->arena);
+    figures->host_limit_bytes = core->host.limit_bytes;
+    figures->link_in_bytes_per_s = core->migrator.link_in_bytes_per_s;
+    figures->link_out_bytes_per_s = core->migrator.link_out_bytes_per_s;
+}
+
+void sl_monitor_update(struct sl_core *core)
+{
+    struct sl_monitor *monitor = &core->monitor;
+    struct sl_monitor_figures *figures = &monitor->figures;
+    if (!monitor->entry) return;
+    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    struct sl_predictor_counts predictor = sl_history_counts(&core->history);
+    figures->updated_ns = now_ns;
+    snprintf(figures->policy, sizeof(figures->policy), "%.15s", core->policy->name);
+    snprintf(figures->daemon, sizeof(figures->daemon), "%s", core->daemon ? "thread" : "inline");
+    figures->total = sums_of(&core->stats);
+    figures->fed = predictor.fed;
+    figures->predicted = predictor.predicted;
+    figures->plans = core->stats.plans;
+    figures->oversize_launches = core->stats.oversize_launches;
+    fill_memory(core, figures);
+    note_plan(core, now_ns);
+    name_difference(core);
+    scan(core, now_ns);
+    sl_monitor_page_write(monitor->entry, figures);
+}
+
+void sl_monitor_step(struct sl_core *core)
+{
+    struct sl_monitor *monitor = &core->monitor;
+    struct sl_monitor_figures *figures = &monitor->figures;
+    if (!monitor->entry) return;
+    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    struct sl_monitor_sums now = sums_of(&core->stats);
+    figures->step = since(&now, &monitor->at_step);
+    figures->step_ns = figures->step_began_ns ? now_ns - figures->step_began_ns : 0;
+    figures->step_began_ns = now_ns;
+    figures->steps = core->history.iterations;
+    monitor->at_step = now;
+    monitor->allocations_before = monitor->allocations_at_step;
+    monitor->allocations_at_step = core->placement.allocations;
+    sl_monitor_update(core);
+}
+
+void sl_monitor_mispredicted(struct sl_monitor *monitor, sl_symbol expected, sl_symbol came, uint64_t event)
+{
+    if (!monitor->entry) return;
+    monitor->expected = expected;
+    monitor->came = came;
+    monitor->differs = true;
+    monitor->figures.mispredicted_event = event;
+}
+
+void sl_monitor_forget(struct sl_monitor *monitor)
+{
+    monitor->differs = false;
+}
+
+void sl_monitor_end(void)
+{
+    sl_monitor_page_close(page);
+}
+
+void sl_monitor_leave(struct sl_core *core)
+{
+    sl_monitor_page_leave(page);
+    page = NULL;
+    if (core) core->monitor = (struct sl_monitor){0};
+}

@@ -1,0 +1,45 @@
+/* What a core shows of its run to `sluice top`. Caller holds the order lock, unless said otherwise.
+ *
+ * The figures are stored in shared memory (monitor_page.h) from time to time. Only while somebody looks, and
+ * then at most twice a second, all allocations are scanned for what fills the budget. */
+#ifndef SLUICE_MONITOR_H
+#define SLUICE_MONITOR_H
+
+#include "core/monitor_page.h"
+
+struct sl_core;
+
+#define SL_MONITOR_SCAN_NS UINT64_C(500000000)    /* between scans */
+#define SL_MONITOR_ASKED_NS UINT64_C(10000000000) /* a reader that has not asked for so long is gone */
+
+/* A core's part. Zeroed: nothing is shown. */
+struct sl_monitor {
+    struct sl_monitor_entry *entry;
+    const _Atomic uint64_t *asked_ns;
+    struct sl_monitor_figures figures; /* as last stored */
+    struct sl_monitor_sums at_step;    /* total when the current step began */
+    uint64_t allocations_at_step,
+        allocations_before;   /* so far, when the current step and the last one began */
+    uint64_t plan_generation; /* of the plan whose begin is known */
+    sl_symbol expected, came; /* symbols of the last misprediction, if `differs` */
+    bool differs;             /* they are not in `figures` yet */
+};
+
+/* Shows the core from now on. The process's first core creates the page, unless SLUICE_TOP=off; the core's
+ * number is set. Nothing else runs yet. */
+void sl_monitor_begin(struct sl_core *core);
+/* Stores the current figures. */
+void sl_monitor_update(struct sl_core *core);
+/* A training step ended. */
+void sl_monitor_step(struct sl_core *core);
+/* Symbol `came`, event number `event` of the history, was fed instead of `expected`. */
+void sl_monitor_mispredicted(struct sl_monitor *monitor, sl_symbol expected, sl_symbol came, uint64_t event);
+/* The core's symbols are forgotten. */
+void sl_monitor_forget(struct sl_monitor *monitor);
+
+/* The process ends: removes the page. */
+void sl_monitor_end(void);
+/* In a child after fork: the page is the parent's. `core` may be NULL. No lock. */
+void sl_monitor_leave(struct sl_core *core);
+
+#endif

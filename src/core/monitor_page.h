@@ -1,0 +1,118 @@
+/* A small file in shared memory in which a managed process shows how its run is going. `sluice top` reads it.
+ *
+ * The process maps the file and stores to it; it makes no call for that and takes no lock. Each device has an
+ * entry, which is consistent if its sequence number is even and the same before and after it is read
+ * (Lameter, "Effective synchronization on Linux/NUMA systems", 2005: sequence locks). A reader may ask for
+ * figures that cost a scan of all allocations, by storing the time.
+ *
+ * The file belongs to the user alone (0600). Its owner holds a lock on its first byte for as long as it is
+ * mapped, as in node/page.h, so a file whose lock is free belongs to no process any more, and anyone of the
+ * user may remove it. A child after fork has neither lock nor mapping. The layout has a version: readers of
+ * another build can read it.
+ */
+#ifndef SLUICE_MONITOR_PAGE_H
+#define SLUICE_MONITOR_PAGE_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "base/types.h"
+
+#define SL_MONITOR_VERSION 1
+#define SL_MONITOR_DEVICES 32 /* as SL_MOST_CORES */
+#define SL_MONITOR_FOLDER "/dev/shm"
+#define SL_MONITOR_NAME 64 /* of a kernel, cut */
+#define SL_MONITOR_PATH 256
+
+enum sl_monitor_plan {
+    SL_MONITOR_NONE_NEEDED, /* everything fits */
+    SL_MONITOR_LEARNING,    /* the program does not repeat itself yet, or not any more */
+    SL_MONITOR_MAKING,      /* a plan is being made, and none is followed */
+    SL_MONITOR_FOLLOWED,
+    SL_MONITOR_DEVIATED, /* the program deviates from the plan, which is kept for now */
+    SL_MONITOR_NOT_MADE, /* the policy makes none */
+};
+
+/* Sums since the start of the run, or of a step. */
+struct sl_monitor_sums {
+    uint64_t launches, stalls, stall_ns;
+    uint64_t demand_misses, late_prefetches, mispredictions;
+    uint64_t in_bytes[3], out_bytes[3]; /* by enum sl_move_cause */
+    uint64_t remote_bytes;
+};
+
+/* A device's figures. Times are CLOCK_MONOTONIC's, unless they are durations. */
+struct sl_monitor_figures {
+    uint64_t updated_ns;
+    char policy[16], daemon[16];
+    uint64_t steps;         /* ended training steps, or other repetitions that the predictor found */
+    uint64_t step_began_ns; /* of the current step; 0: none has ended yet */
+    uint64_t step_ns;       /* duration of the last one */
+    struct sl_monitor_sums total, step;
+    uint64_t budget_bytes, resident_bytes, peak_resident_bytes, chunk_bytes;
+    uint64_t live_bytes, need_bytes, pinned_bytes; /* allocated now; their peak; in pinned host memory */
+    uint64_t host_bytes, host_limit_bytes;         /* taken by chunks; the most they may take */
+    uint64_t link_in_bytes_per_s, link_out_bytes_per_s;
+    uint64_t fed, predicted;     /* events: launches, allocations, frees */
+    uint64_t plan;               /* enum sl_monitor_plan */
+    uint64_t plans;              /* so far */
+    uint64_t plan_taken_ns;      /* when the plan that is followed took over; 0: none is followed */
+    uint64_t oversize_launches;  /* launches whose chunks exceed the budget */
+    uint64_t mispredicted_ns;    /* when the last misprediction was seen; 0: never */
+    uint64_t mispredicted_event; /* its number among the events */
+    char expected[SL_MONITOR_NAME], came[SL_MONITOR_NAME];
+    /* Found by a scan, which a reader asks for. `lasting`: allocated before the last whole step. */
+    uint64_t scanned_ns; /* 0: never */
+    uint64_t lasting_bytes, lasting_resident_bytes, temporary_bytes, temporary_resident_bytes;
+};
+
+struct sl_monitor_entry {
+    _Alignas(64) _Atomic uint64_t sequence; /* odd: being written; 0: never written */
+    struct sl_monitor_figures figures;
+};
+
+struct sl_monitor_head {
+    char magic[8];
+    uint32_t version, head_bytes, entry_bytes, entries;
+    uint64_t process;
+    char program[32], rank[16]; /* rank: decimal digits, or "" */
+    _Atomic uint64_t asked_ns;  /* CLOCK_MONOTONIC: when a reader last asked for a scan */
+};
+
+/* The page of this process; one thread opens and closes it. */
+struct sl_monitor_page;
+
+/* Creates and maps the page at `folder`/sluice-monitor-USER-PROCESS, after it has removed pages of the user's
+ * dead processes. NULL: there is none, with a line in the log. */
+struct sl_monitor_page *sl_monitor_page_open(const char *folder);
+/* Removes the file. Its memory stays valid. Accepts NULL. */
+void sl_monitor_page_close(struct sl_monitor_page *page);
+/* In a child after fork, where the page is not mapped. Accepts NULL. */
+void sl_monitor_page_leave(struct sl_monitor_page *page);
+
+/* Entry `device` < SL_MONITOR_DEVICES, and what readers ask for. */
+struct sl_monitor_entry *sl_monitor_page_entry(struct sl_monitor_page *page, uint32_t device);
+const _Atomic uint64_t *sl_monitor_page_asked(const struct sl_monitor_page *page);
+/* Replaces the entry's figures. One thread at a time for each entry. */
+void sl_monitor_page_write(struct sl_monitor_entry *entry, const struct sl_monitor_figures *figures);
+
+/* --- for readers */
+
+struct sl_monitor_record {
+    uint64_t process;
+    char program[32], rank[16];
+    bool running;                         /* the process still exists */
+    uint32_t devices;                     /* number of entries below */
+    uint32_t numbers[SL_MONITOR_DEVICES]; /* of the devices in the process */
+    struct sl_monitor_figures figures[SL_MONITOR_DEVICES];
+};
+
+/* Reads the page at `path` and, with `ask`, asks for a scan. SL_ERR_IO with errno; SL_ERR_FORMAT: not such a
+ * file; SL_ERR_VERSION: of another version. Texts are terminated. */
+enum sl_status sl_monitor_read(const char *path, bool ask, struct sl_monitor_record *out);
+
+/* Calls `each` with the path of each page in `folder`, of running processes or not: the user's pages; root
+ * gets everybody's. */
+void sl_monitor_list(const char *folder, void (*each)(const char *path, void *context), void *context);
+
+#endif

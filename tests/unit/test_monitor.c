@@ -1,0 +1,149 @@
+/* The page shows the core's own counters, what the last misprediction was and, if somebody asks, what fills
+ * the budget. It goes with the process, and a child has no part in it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core_fixture.h"
+
+#define TAKEN 48 /* allocations of a chunk each; the budget has room for 32 */
+#define STEPS 40
+
+static const uint32_t offset = 0, size = 8;
+static const struct sl_host_kernel kernel = {"sweep", 1, &offset, &size},
+                                   other = {"other", 1, &offset, &size};
+static uint64_t memory[TAKEN];
+static struct sl_monitor_record record;
+
+static bool look(bool ask)
+{
+    char path[SL_MONITOR_PATH];
+    snprintf(path, sizeof path, "%s/sluice-monitor-%lu-%ld", SL_MONITOR_FOLDER, (unsigned long)geteuid(),
+             (long)getpid());
+    return sl_monitor_read(path, ask, &record) == SL_OK;
+}
+
+static void launch(const struct sl_host_kernel *kind, uint64_t *what)
+{
+    void *parameters[] = {what};
+    core_launch(core_kernel(kind, parameters, 8));
+}
+
+static void sweep(int steps)
+{
+    for (int i = 0; i < steps; i++)
+        for (int m = 0; m < TAKEN; m++) launch(&kernel, &memory[m]);
+}
+
+static void end_unless(bool good, int status)
+{
+    if (!good) _exit(status);
+}
+
+static void the_page_shows_the_counters(void **state)
+{
+    (void)state;
+    if (access(SL_MONITOR_FOLDER, W_OK) != 0) skip();
+    if (!core_in_child("inline")) return;
+    struct sl_core *core = sl_core_running();
+    const struct sl_monitor_figures *f = &record.figures[0];
+    end_unless(look(false) && record.running && record.devices == 1 && f->total.launches == 0, 10);
+    end_unless(f->plan == SL_MONITOR_NONE_NEEDED && !strcmp(f->policy, "plan"), 11);
+    for (int m = 0; m < TAKEN; m++) memory[m] = core_take(2 * SL_MIB);
+    sweep(STEPS);
+    sl_monitor_update(core);
+    end_unless(look(false), 12);
+    end_unless(f->total.launches == STEPS * TAKEN && f->total.demand_misses == core_misses(), 13);
+    end_unless(f->total.in_bytes[0] == core->stats.in_by_cause[0] && f->total.in_bytes[0] > 0, 14);
+    end_unless(f->steps > 2 && f->step.launches == TAKEN && f->step_ns > 0, 15);
+    end_unless(f->budget_bytes == 64 * SL_MIB && f->resident_bytes <= f->budget_bytes, 16);
+    end_unless(f->live_bytes == TAKEN * 2 * SL_MIB && f->need_bytes == f->live_bytes, 17);
+    end_unless(f->plan == SL_MONITOR_FOLLOWED && f->plan_taken_ns > 0 && f->plans == core->stats.plans, 18);
+    end_unless(f->fed >= f->predicted && f->predicted > 0, 19);
+    core_end_child(true);
+}
+
+static void it_names_the_last_misprediction(void **state)
+{
+    (void)state;
+    if (access(SL_MONITOR_FOLDER, W_OK) != 0) skip();
+    if (!core_in_child("inline")) return;
+    const struct sl_monitor_figures *f = &record.figures[0];
+    for (int m = 0; m < TAKEN; m++) memory[m] = core_take(2 * SL_MIB);
+    sweep(STEPS);
+    launch(&other, &memory[5]);
+    sl_monitor_update(sl_core_running());
+    end_unless(look(false), 20);
+    end_unless(!strcmp(f->expected, "sweep") && !strcmp(f->came, "other"), 21);
+    end_unless(f->mispredicted_ns && f->mispredicted_event == f->fed, 22);
+    core_end_child(true);
+}
+
+/* Everything was allocated before the last whole step, but one chunk. */
+static void allocations_are_scanned_if_somebody_asks(void **state)
+{
+    (void)state;
+    if (access(SL_MONITOR_FOLDER, W_OK) != 0) skip();
+    if (!core_in_child("inline")) return;
+    struct sl_core *core = sl_core_running();
+    const struct sl_monitor_figures *f = &record.figures[0];
+    for (int m = 0; m < TAKEN; m++) memory[m] = core_take(2 * SL_MIB);
+    sweep(STEPS);
+    sl_monitor_update(core);
+    end_unless(look(true) && f->scanned_ns == 0, 30);
+    uint64_t late = core_take(2 * SL_MIB);
+    launch(&kernel, &late);
+    sl_monitor_update(core);
+    end_unless(look(false) && f->scanned_ns > 0, 31);
+    end_unless(f->lasting_bytes == TAKEN * 2 * SL_MIB && f->temporary_bytes == 2 * SL_MIB, 32);
+    end_unless(f->temporary_resident_bytes == 2 * SL_MIB && f->lasting_resident_bytes > 0, 33);
+    end_unless(f->lasting_resident_bytes + f->temporary_resident_bytes == f->resident_bytes, 34);
+    uint64_t first = f->scanned_ns;
+    sl_monitor_update(core);
+    end_unless(look(false) && f->scanned_ns == first, 35); /* not twice in half a second */
+    core_end_child(true);
+}
+
+static void the_page_goes_with_the_core(void **state)
+{
+    (void)state;
+    if (access(SL_MONITOR_FOLDER, W_OK) != 0) skip();
+    if (!core_in_child("inline")) return;
+    end_unless(look(false), 40);
+    sl_monitor_leave(sl_core_running());
+    sl_monitor_update(sl_core_running());
+    sl_monitor_step(sl_core_running());
+    end_unless(look(false) && record.figures[0].total.launches == 0, 41);
+    sl_monitor_begin(sl_core_running()); /* the page is taken: by this very process */
+    end_unless(!sl_core_running()->monitor.entry, 42);
+    core_end_child(true);
+}
+
+static void nobody_has_to_show_anything(void **state)
+{
+    (void)state;
+    setenv("SLUICE_TOP", "off", 1);
+    if (core_in_child("inline")) {
+        end_unless(!look(false) && !sl_core_running()->monitor.entry, 50);
+        core_end_child(true);
+    }
+    unsetenv("SLUICE_TOP");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_page_shows_the_counters),
+        cmocka_unit_test(it_names_the_last_misprediction),
+        cmocka_unit_test(allocations_are_scanned_if_somebody_asks),
+        cmocka_unit_test(the_page_goes_with_the_core),
+        cmocka_unit_test(nobody_has_to_show_anything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* A page shows what its owner last wrote, complete or not at all; a page of a dead process goes; what is no
+ * page, or another's, stays and is refused. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/monitor_page.h"
+
+static char folder[] = "/tmp/sluice-monitor-XXXXXX", own[SL_MONITOR_PATH];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder)) return -1;
+    snprintf(own, sizeof own, "%s/sluice-monitor-%lu-%ld", folder, (unsigned long)geteuid(), (long)getpid());
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    unlink(own);
+    return rmdir(folder);
+}
+
+static void a_page_shows_what_was_written(void **state)
+{
+    (void)state;
+    static struct sl_monitor_record record;
+    struct sl_monitor_page *page = sl_monitor_page_open(folder);
+    assert_non_null(page);
+    struct stat status;
+    assert_int_equal(stat(own, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
+    assert_int_equal(sl_monitor_read(own, false, &record), SL_OK);
+    assert_true(record.running);
+    assert_int_equal(record.devices, 0);
+    struct sl_monitor_figures figures = {.steps = 7, .total.in_bytes = {1, 2, 3}, .came = "a kernel"};
+    sl_monitor_page_write(sl_monitor_page_entry(page, 0), &figures);
+    figures.steps = 9;
+    sl_monitor_page_write(sl_monitor_page_entry(page, SL_MONITOR_DEVICES - 1), &figures);
+    assert_int_equal(sl_monitor_read(own, true, &record), SL_OK);
+    assert_int_equal(record.process, getpid());
+    assert_int_equal(record.devices, 2);
+    assert_int_equal(record.numbers[1], SL_MONITOR_DEVICES - 1);
+    assert_int_equal(record.figures[0].steps, 7);
+    assert_int_equal(record.figures[1].steps, 9);
+    assert_int_equal(record.figures[1].total.in_bytes[2], 3);
+    assert_string_equal(record.figures[1].came, "a kernel");
+    assert_true(atomic_load(sl_monitor_page_asked(page)) > 0);
+    sl_monitor_page_close(page);
+    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_IO);
+    sl_monitor_page_close(NULL);
+}
+
+/* The reader takes an entry again that was written meanwhile. The writer makes all words equal. */
+static void an_entry_is_never_read_in_part(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t writer = fork();
+    if (writer == 0) {
+        static struct sl_monitor_figures figures;
+        struct sl_monitor_page *page = sl_monitor_page_open(folder);
+        if (!page || write(ends[1], "x", 1) != 1) _exit(1);
+        for (uint64_t i = 1;; i++) {
+            figures.steps = figures.updated_ns = figures.total.launches = figures.temporary_bytes = i;
+            sl_monitor_page_write(sl_monitor_page_entry(page, 0), &figures);
+        }
+    }
+    char path[SL_MONITOR_PATH], byte;
+    static struct sl_monitor_record record;
+    snprintf(path, sizeof path, "%s/sluice-monitor-%lu-%ld", folder, (unsigned long)geteuid(), (long)writer);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    for (int i = 0; i < 20000; i++) {
+        assert_int_equal(sl_monitor_read(path, false, &record), SL_OK);
+        if (!record.devices) continue;
+        const struct sl_monitor_figures *f = &record.figures[0];
+        assert_int_equal(f->steps, f->updated_ns);
+        assert_int_equal(f->steps, f->total.launches);
+        assert_int_equal(f->steps, f->temporary_bytes);
+    }
+    kill(writer, SIGKILL);
+    waitpid(writer, NULL, 0);
+    assert_int_equal(sl_monitor_read(path, true, &record), SL_OK);
+    assert_false(record.running); /* the file is left, until the next process starts */
+    struct sl_monitor_page *page = sl_monitor_page_open(folder);
+    assert_non_null(page);
+    assert_int_equal(access(path, F_OK), -1);
+    sl_monitor_page_close(page);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* The image that follows exec has the same process number, and finds the page of the one before. */
+static void a_left_page_of_the_same_number_is_replaced(void **state)
+{
+    (void)state;
+    static struct sl_monitor_record record;
+    FILE *left = fopen(own, "w");
+    assert_non_null(left);
+    assert_int_equal(fchmod(fileno(left), 0600), 0);
+    fclose(left);
+    struct sl_monitor_page *page = sl_monitor_page_open(folder);
+    assert_non_null(page);
+    assert_int_equal(sl_monitor_read(own, false, &record), SL_OK);
+    assert_true(record.running);
+    sl_monitor_page_close(page);
+}
+
+/* A child has no part in its parent's page: it neither removes it nor keeps it alive. */
+static void a_child_leaves_the_page_alone(void **state)
+{
+    (void)state;
+    int status;
+    struct sl_monitor_page *page = sl_monitor_page_open(folder);
+    assert_non_null(page);
+    pid_t child = fork();
+    if (child == 0) {
+        sl_monitor_page_leave(page);
+        sl_monitor_page_close(page);
+        struct sl_monitor_page *another = sl_monitor_page_open(folder);
+        sl_monitor_page_close(another);
+        _exit(!another);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(access(own, F_OK), 0);
+    sl_monitor_page_close(page);
+}
+
+static void put(const void *bytes, size_t count)
+{
+    FILE *file = fopen(own, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    fclose(file);
+}
+
+static void count_one(const char *path, void *context)
+{
+    int *found = context;
+    assert_string_equal(path, own);
+    ++*found;
+}
+
+static void what_is_no_page_is_refused(void **state)
+{
+    (void)state;
+    static struct sl_monitor_record record;
+    static struct {
+        struct sl_monitor_head head;
+        char rest[100];
+    } file = {.head = {.magic = "SLMONIT\n", .version = SL_MONITOR_VERSION + 1}};
+    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_IO);
+    put("a letter", 8);
+    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_FORMAT);
+    put(&file, sizeof file);
+    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_VERSION);
+    file.head.version = SL_MONITOR_VERSION;
+    file.head.head_bytes = sizeof file.head;
+    file.head.entry_bytes = sizeof(struct sl_monitor_entry);
+    file.head.entries = SL_MONITOR_DEVICES;
+    put(&file, sizeof file); /* ends early */
+    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_FORMAT);
+    int found = 0;
+    sl_monitor_list(folder, count_one, &found);
+    assert_int_equal(found, 1);
+    assert_int_equal(unlink(own), 0);
+    assert_int_equal(symlink("/dev/null", own), 0);
+    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_IO);
+    assert_null(sl_monitor_page_open(folder)); /* it does not follow the link, nor remove it */
+    assert_int_equal(unlink(own), 0);
+    assert_null(sl_monitor_page_open("/nowhere"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_page_shows_what_was_written),
+        cmocka_unit_test(an_entry_is_never_read_in_part),
+        cmocka_unit_test(a_left_page_of_the_same_number_is_replaced),
+        cmocka_unit_test(a_child_leaves_the_page_alone),
+        cmocka_unit_test(what_is_no_page_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
