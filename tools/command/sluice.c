@@ -7,6 +7,7 @@
 #include "tools/text/command_line.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
+#include "tools/top/top.h"
 #include "tools/views/trace.h"
 
 static const struct command {
@@ -19,6 +20,7 @@ static const struct command {
     {"plan", command_plan, "predict the cost of less device memory from a trace"},
     {"profile", command_profile, "show what a run saved for the next one"},
     {"stats", command_stats, "show the statistics of a run that is running or was killed"},
+    {"top", command_top, "show the running programs, live"},
     {"doctor", command_doctor, "check whether sluice works on this machine"},
     {"options", command_options, NULL},
 };

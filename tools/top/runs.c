@@ -1,0 +1,101 @@
+#include "tools/top/runs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/grow.h"
+#include "tools/text/defuse.h"
+
+struct search {
+    struct runs *runs;
+    char **names;
+    size_t name_count;
+};
+
+static bool is_wanted(const struct search *search, const struct sl_monitor_record *record)
+{
+    char id[24];
+    snprintf(id, sizeof(id), "%" PRIu64, record->process);
+    for (size_t i = 0; i < search->name_count; i++)
+        if (!strcmp(search->names[i], id) || !strcmp(search->names[i], record->program)) return true;
+    return search->name_count == 0;
+}
+
+static void defuse(struct sl_monitor_record *record)
+{
+    defuse_text(record->program);
+    defuse_text(record->rank);
+    for (uint32_t d = 0; d < record->devices; d++) {
+        struct sl_monitor_figures *figures = &record->figures[d];
+        defuse_text(figures->policy);
+        defuse_text(figures->daemon);
+        defuse_text(figures->expected);
+        defuse_text(figures->came);
+    }
+}
+
+static void add(const char *path, void *context)
+{
+    struct search *search = context;
+    struct runs *runs = search->runs;
+    if (!sl_grow(&runs->all, &runs->room, runs->count, sizeof(*runs->all))) {
+        runs->no_memory = true;
+        return;
+    }
+    struct sl_monitor_record *record = &runs->all[runs->count];
+    if (sl_monitor_read(path, true, record) != SL_OK || !record->running || !is_wanted(search, record))
+        return;
+    defuse(record);
+    runs->count++;
+}
+
+static int by_process(const void *a, const void *b)
+{
+    const struct sl_monitor_record *x = a, *y = b;
+    return (x->process > y->process) - (x->process < y->process);
+}
+
+bool runs_look(struct runs *runs, const char *folder, char **names, size_t name_count)
+{
+    struct search search = {runs, names, name_count};
+    runs->count = 0;
+    runs->no_memory = false;
+    sl_monitor_list(folder, add, &search);
+    if (runs->count) qsort(runs->all, runs->count, sizeof(*runs->all), by_process);
+    runs->looked_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    return !runs->no_memory;
+}
+
+void runs_free(struct runs *runs)
+{
+    free(runs->all);
+    *runs = (struct runs){0};
+}
+
+bool run_has_step(const struct sl_monitor_figures *figures)
+{
+    return figures->step_ns != 0;
+}
+
+uint64_t run_bytes(const uint64_t by_cause[3])
+{
+    return by_cause[0] + by_cause[1] + by_cause[2];
+}
+
+double run_speed(const struct sl_monitor_figures *figures, const uint64_t by_cause[3])
+{
+    return run_has_step(figures) ? 1e9 * (double)run_bytes(by_cause) / (double)figures->step_ns : 0;
+}
+
+const char *run_plan_text(const struct sl_monitor_figures *figures)
+{
+    static const char *const texts[] = {
+        [SL_MONITOR_NONE_NEEDED] = "not needed", [SL_MONITOR_LEARNING] = "learning",
+        [SL_MONITOR_MAKING] = "being made",      [SL_MONITOR_FOLLOWED] = "followed",
+        [SL_MONITOR_DEVIATED] = "deviated from", [SL_MONITOR_NOT_MADE] = "none by this policy",
+    };
+    return figures->plan < sizeof(texts) / sizeof(*texts) ? texts[figures->plan] : "unknown";
+}

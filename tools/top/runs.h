@@ -1,0 +1,34 @@
+/* The running programs that sluice manages, as their pages in shared memory show them (core/monitor_page.h).
+ */
+#ifndef SLUICE_TOOL_RUNS_H
+#define SLUICE_TOOL_RUNS_H
+
+#include <stddef.h>
+
+#include "core/monitor_page.h"
+
+struct runs {
+    struct sl_monitor_record *all; /* by process */
+    uint32_t count, room;
+    uint64_t looked_ns; /* CLOCK_MONOTONIC */
+    bool no_memory;
+};
+
+/* Reads the pages in `folder` anew, and asks for a scan of their allocations. `names`: only processes with
+ * one of these ids or program names; all if `name_count` is 0. False: out of memory. Texts have passed
+ * defuse_text. */
+bool runs_look(struct runs *runs, const char *folder, char **names, size_t name_count);
+void runs_free(struct runs *runs); /* accepts a zeroed one */
+
+/* --- what the figures of a device say */
+
+/* What a rate is computed from: the last whole step; or nothing, before one has ended. */
+bool run_has_step(const struct sl_monitor_figures *figures);
+/* Of all causes together. */
+uint64_t run_bytes(const uint64_t by_cause[3]);
+/* Bytes a second over the last step; 0 without one. */
+double run_speed(const struct sl_monitor_figures *figures, const uint64_t by_cause[3]);
+/* One word: "followed". */
+const char *run_plan_text(const struct sl_monitor_figures *figures);
+
+#endif

@@ -1,0 +1,155 @@
+/* `sluice top`: the running programs, live. */
+#include "tools/top/top.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/output.h"
+#include "tools/text/command_line.h"
+#include "tools/text/messages.h"
+
+static const struct sl_file_kind prometheus_kind =
+    SL_FILE_KIND("no metrics of sluice's", "# HELP sluice_budget_bytes");
+
+enum { LEAST_WIDTH = 40, MOST_INTERVAL_MS = 3600000 };
+
+/* What the user asked for, and what was found. */
+struct top {
+    char **names;
+    size_t name_count;
+    const char *folder, *prometheus;
+    struct runs runs;
+    int status;
+};
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+    (void)signal;
+    ended = 1;
+}
+
+static bool write_metrics(struct top *top)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+    if (!memory) return false;
+    top_write_prometheus(memory, &top->runs);
+    bool good =
+        fclose(memory) == 0 && sl_output_replace(top->prometheus, &prometheus_kind, text, bytes) == SL_OK;
+    if (!good) failure("cannot write %s: %s", top->prometheus, sl_file_problem(&prometheus_kind, errno));
+    free(text);
+    return good;
+}
+
+/* False: the command ends, with top->status. */
+static bool look(void *context)
+{
+    struct top *top = context;
+    top->status = EXIT_FAILED;
+    if (!runs_look(&top->runs, top->folder, top->names, top->name_count)) {
+        failure("out of memory");
+        return false;
+    }
+    if (top->prometheus && !write_metrics(top)) return false;
+    top->status = EXIT_OK;
+    return true;
+}
+
+static void print_once(struct top *top)
+{
+    struct top_lines lines = {0};
+    unsigned width = terminal_width(stdout);
+    top_write_lines(&lines, &top->runs, width < LEAST_WIDTH ? LEAST_WIDTH : width, has_unicode());
+    for (uint32_t i = 0; i < lines.count; i++) {
+        const char *text = lines.all[i].text;
+        size_t bytes = is_terminal(stdout) ? text_prefix(text, width) : strlen(text);
+        printf("%s%.*s%s\n", style_text(stdout, lines.all[i].style), (int)bytes, text,
+               style_text(stdout, STYLE_NONE));
+    }
+    top_lines_free(&lines);
+}
+
+static int once(struct top *top, bool json)
+{
+    if (!look(top)) return top->status;
+    if (json)
+        top_write_json(stdout, &top->runs);
+    else if (!top->prometheus)
+        print_once(top);
+    if (!top->runs.count && (top->name_count || !(json || top->prometheus)))
+        return failure("no managed program %sis running", top->name_count ? "of that name or number " : "");
+    return EXIT_OK;
+}
+
+/* Writes the metrics until a signal comes. */
+static int serve(struct top *top, unsigned interval_ms)
+{
+    struct sigaction action = {.sa_handler = end};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    struct timespec wait = {interval_ms / 1000, (long)(interval_ms % 1000) * 1000000};
+    while (!ended && look(top)) nanosleep(&wait, NULL);
+    return top->status;
+}
+
+/* "0.5" seconds. False: not such a number. */
+static bool read_interval(const char *text, unsigned *ms)
+{
+    char *rest;
+    double seconds = strtod(text, &rest);
+    if (rest == text || *rest || !(seconds >= 0.05 && seconds * 1000 <= MOST_INTERVAL_MS)) return false;
+    *ms = (unsigned)(seconds * 1000 + 0.5);
+    return true;
+}
+
+int command_top(int argc, char **argv)
+{
+    struct top top = {.folder = SL_MONITOR_FOLDER};
+    bool only_once = false, json = false;
+    const char *interval = "1";
+    const struct command_option options[] = {
+        {"once", OPTION_SWITCH, &only_once, .help = "Print the figures once and end."},
+        {"json", OPTION_SWITCH, &json, .help = "With --once: print JSON."},
+        {"interval", OPTION_TEXT, &interval, "SECONDS",
+         .help = "Time between updates, at least 0.05. Default: 1."},
+        {"prometheus", OPTION_TEXT, &top.prometheus, "FILE",
+         .help = "Instead of a screen, keep the figures in FILE, in Prometheus's text format, for its node "
+                 "exporter. "
+                 "With --once: write it once."},
+    };
+    const struct command_syntax syntax = {
+        .name = "top",
+        .synopsis = "[OPTION]... [PID|NAME]...",
+        .about =
+            "Shows the user's running programs that sluice manages, all or the named ones: memory, steps, "
+            "copies, misses and the plan. Looking and quitting never disturb them. SLUICE_TOP=off in a "
+            "program's environment hides it. Keys: q quits, space pauses, arrows scroll.\n"
+            "lasting: allocated before the last whole step (parameters, optimizer state); temporary: later. "
+            "Steps are timed by the host's clock, stalls by the device's.\n",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(*options),
+    };
+    unsigned interval_ms;
+    int status;
+    if (!read_command_line_of_files(&syntax, argc, argv, 0, &top.names, &top.name_count, &status))
+        return status;
+    if (!read_interval(interval, &interval_ms))
+        return usage_error("--interval: %s is no number of seconds from 0.05 to 3600", interval);
+    if (json && !only_once) return usage_error("--json needs --once; see sluice top --help");
+    if (only_once || (!top.prometheus && !(is_terminal(stdout) && is_terminal(stdin))))
+        status = once(&top, json);
+    else if (top.prometheus)
+        status = serve(&top, interval_ms);
+    else if (!look(&top) || top_screen(&top.runs, interval_ms, look, &top))
+        status = top.status;
+    else
+        status = once(&top, false);
+    runs_free(&top.runs);
+    return status;
+}
