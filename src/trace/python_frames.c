@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "trace/python_text.h"
 
 enum { MOST_FRAMES = 48, FIRST_C_OWNER = 3 }; /* frames with an owner from here on stand for calls from C */
 
@@ -26,7 +27,9 @@ static const struct layout layouts[] = {
      .instructions = 200},
 };
 
-enum { OBJECT_TYPE = 8, TEXT_LENGTH = 16 }; /* of every object; of a string */
+enum { OBJECT_TYPE = 8, TEXT_LENGTH = 16, BYTES_DATA = 32, CODE_UNIT = 2 }; /* of an object, a str, bytes, code */
+/* Members of a code object around the qualified name: file, name, qualified name, line table. */
+enum { NAME_AFTER_FILE = 16, TABLE_AFTER_NAME = 8 };
 
 static struct {
     const struct layout *layout; /* NULL: no known Python */
@@ -79,18 +82,71 @@ static uint64_t hash_frame(uint64_t hash, const struct layout *l, const char *fr
     return sl_hash_word(hash, instruction << 32 ^ length << 24 ^ (uint32_t)line);
 }
 
+static const char *innermost(const struct layout *l)
+{
+    const char *thread = l ? python.thread() : NULL, *frame = thread;
+    if (frame && l->thread_cframe) frame = pointer_at(frame, l->thread_cframe);
+    return frame ? pointer_at(frame, l->frame) : NULL;
+}
+
+/* The frame's code object; NULL: it is none, and the walk ends. Precondition: no frame of C. */
+static const char *code_of(const struct layout *l, const char *frame)
+{
+    const char *code = pointer_at(frame, l->code);
+    return code && pointer_at(code, OBJECT_TYPE) == python.code_type ? code : NULL;
+}
+
+static bool stands_for_c(const struct layout *l, const char *frame)
+{
+    return (unsigned char)frame[l->owner] >= FIRST_C_OWNER;
+}
+
 uint64_t sl_python_frames_hash(void)
 {
     const struct layout *l = python.layout;
-    const char *thread = l ? python.thread() : NULL, *frame = thread;
+    const char *frame = innermost(l);
     uint64_t hash = 0;
-    if (frame && l->thread_cframe) frame = pointer_at(frame, l->thread_cframe);
-    if (frame) frame = pointer_at(frame, l->frame);
     for (int i = 0; frame && i < MOST_FRAMES; i++, frame = pointer_at(frame, l->previous)) {
-        if ((unsigned char)frame[l->owner] >= FIRST_C_OWNER) continue;
-        const char *code = pointer_at(frame, l->code);
-        if (!code || pointer_at(code, OBJECT_TYPE) != python.code_type) break;
+        if (stands_for_c(l, frame)) continue;
+        const char *code = code_of(l, frame);
+        if (!code) break;
         hash = hash_frame(hash, l, frame, code);
     }
     return hash;
+}
+
+static void describe(const struct layout *l, const char *frame, const char *code, struct sl_python_frame *out)
+{
+    const char *name = pointer_at(code, l->name), *file = pointer_at(code, l->name - NAME_AFTER_FILE),
+               *table = pointer_at(code, l->name + TABLE_AFTER_NAME);
+    int32_t first_line;
+    uint64_t bytes = 0;
+    ptrdiff_t at = pointer_at(frame, l->instruction) - (code + l->instructions);
+    memcpy(&first_line, code + l->first_line, sizeof first_line);
+    out->line = 0;
+    out->text[0] = 0;
+    if (name) sl_python_text(name, l->minor, out->text, SL_PYTHON_TEXT / 2);
+    strcat(out->text, " ");
+    if (file) sl_python_text(file, l->minor, out->text, SL_PYTHON_TEXT);
+    if (!table || at < 0 || first_line < 0) return;
+    memcpy(&bytes, table + TEXT_LENGTH, sizeof bytes);
+    out->line = sl_python_line((const uint8_t *)table + BYTES_DATA, bytes, (uint32_t)first_line,
+                               (uint64_t)at / CODE_UNIT);
+}
+
+void sl_python_frames_each(void (*each)(const struct sl_python_frame *frame, uint32_t depth, void *context),
+                           void *context)
+{
+    const struct layout *l = python.layout;
+    const char *frame = innermost(l);
+    uint32_t depth = 0;
+    for (int i = 0; frame && i < MOST_FRAMES && depth < SL_PYTHON_FRAMES;
+         i++, frame = pointer_at(frame, l->previous)) {
+        if (stands_for_c(l, frame)) continue;
+        const char *code = code_of(l, frame);
+        if (!code) break;
+        struct sl_python_frame found;
+        describe(l, frame, code, &found);
+        each(&found, depth++, context);
+    }
 }

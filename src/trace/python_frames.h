@@ -17,4 +17,17 @@ void sl_python_frames_open(void);
  * function. Equal in every run of the same program. 0: the thread is in no Python function. Thread-safe. */
 uint64_t sl_python_frames_hash(void);
 
+#define SL_PYTHON_FRAMES 16
+#define SL_PYTHON_TEXT 768
+
+struct sl_python_frame {
+    uint32_t line;              /* 0: unknown */
+    char text[SL_PYTHON_TEXT]; /* UTF-8: the qualified name of the function, a space, the source file */
+};
+
+/* Describes the innermost frames, at most SL_PYTHON_FRAMES: calls `each`, innermost first, with a frame that is
+ * valid during the call. Thread-safe. */
+void sl_python_frames_each(void (*each)(const struct sl_python_frame *frame, uint32_t depth, void *context),
+                           void *context);
+
 #endif

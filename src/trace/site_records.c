@@ -45,6 +45,17 @@ static const char *frames_text(const struct sl_frames *frames)
     return sl_intern(text);
 }
 
+/* A lost record is only missing in what is shown of the site. */
+static void emit_python(const struct sl_python_frame *frame, uint32_t depth, void *site)
+{
+    sl_trace_emit((struct sl_event){.type = SL_EVENT_PYTHON,
+                                    .id = depth,
+                                    .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
+                                    .a = frame->line,
+                                    .c = *(const uint64_t *)site,
+                                    .text = sl_intern_some(frame->text)});
+}
+
 /* Takes the time before other threads can see the site, so that their records of the site are later. */
 bool sl_site_emit(uint64_t site, const struct sl_frames *frames)
 {
@@ -55,7 +66,10 @@ bool sl_site_emit(uint64_t site, const struct sl_frames *frames)
     if (!place || !atomic_compare_exchange_strong(place, &free_place, site)) return true;
     event.text = frames_text(frames);
     if (!strcmp(event.text, SL_INTERN_LOST)) return true;
-    if (sl_trace_emit(event)) return true;
-    atomic_store(place, 0);
-    return false;
+    if (!sl_trace_emit(event)) {
+        atomic_store(place, 0);
+        return false;
+    }
+    sl_python_frames_each(emit_python, &site);
+    return true;
 }

@@ -3,6 +3,7 @@
 #define SLUICE_SITE_RECORDS_H
 
 #include "base/types.h"
+#include "trace/python_frames.h"
 
 #define SL_SITE_FRAMES 24
 #define SL_SITE_RECORDS_MOST 4096u
@@ -15,8 +16,9 @@ struct sl_frames {
     uint32_t new_modules[SL_SITE_FRAMES], new_count; /* modules that the trace does not know yet */
 };
 
-/* Writes the site if the trace does not have it. False: the record was lost, and the next call for the site
- * writes it again. Returns true without writing if there are too many sites. */
+/* Writes the site, with the calling thread's frames of Python, if the trace does not have it. False: the record
+ * was lost, and the next call for the site writes it again. Returns true without writing if there are too many
+ * sites. */
 bool sl_site_emit(uint64_t site, const struct sl_frames *frames);
 
 #endif

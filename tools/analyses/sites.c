@@ -138,6 +138,19 @@ static void add_frames(struct search *search)
     }
 }
 
+static void add_python(struct search *search)
+{
+    const struct model *model = search->model;
+    for (size_t first = 0, next; first < model->pythons.count; first = next) {
+        uint64_t site = model->pythons.at[first].site;
+        for (next = first; next < model->pythons.count && model->pythons.at[next].site == site;) next++;
+        uint32_t s = sl_map_get(&search->by_site, site ? site : 1);
+        if (s == SL_NONE) continue;
+        search->sites->at[s].python = &model->pythons.at[first];
+        search->sites->at[s].python_count = next - first;
+    }
+}
+
 static int by_peak(const void *one, const void *other)
 {
     const struct site_figures *a = one, *b = other;
@@ -162,6 +175,7 @@ bool sites_find(const struct model *model, struct sites *out)
         find_peaks(&search);
         find_lifetimes(&search);
         add_frames(&search);
+        add_python(&search);
         if (out->count) qsort(out->at, out->count, sizeof(*out->at), by_peak);
     } else {
         sites_free(out);

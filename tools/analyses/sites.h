@@ -7,6 +7,8 @@
 struct site_figures {
     uint64_t site;
     const char *frames; /* as in the trace; NULL: missing */
+    const struct model_python *python; /* its frames of Python, innermost first */
+    size_t python_count;
     uint64_t allocations, total_bytes;
     uint64_t peak_bytes;             /* most bytes of its allocations at one time */
     uint64_t share_bytes;            /* its bytes at the peak of all sites together */

@@ -139,6 +139,10 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
     case SL_EVENT_SITE:
         PUSH_TEXT(build, model->sites, e->text, (struct model_site){e->c, kept_text});
         break;
+    case SL_EVENT_PYTHON:
+        PUSH_TEXT(build, model->pythons, e->text,
+                  (struct model_python){e->c, kept_text, e->id, e->a < UINT32_MAX ? (uint32_t)e->a : 0});
+        break;
     case SL_EVENT_MODULE:
         PUSH_TEXT(build, model->modules, e->text,
                   (struct model_module){e->a, {e->b, e->c}, kept_text, e->id});
@@ -201,6 +205,13 @@ static void add(struct model_build *build, const struct sl_trace_record *record)
             (build)->no_memory = true;                                                                       \
     } while (0)
 
+static int by_site_and_depth(const void *one, const void *other)
+{
+    const struct model_python *a = one, *b = other;
+    if (a->site != b->site) return a->site < b->site ? -1 : 1;
+    return (a->depth > b->depth) - (a->depth < b->depth);
+}
+
 static void finish(struct model_build *build)
 {
     struct model *model = build->model;
@@ -216,6 +227,8 @@ static void finish(struct model_build *build)
     SORT(build, model->orders, time_ns);
     SORT(build, model->errors, time_ns);
     SORT(build, model->gaps, time_ns);
+    if (model->pythons.count)
+        qsort(model->pythons.at, model->pythons.count, sizeof(*model->pythons.at), by_site_and_depth);
 }
 
 static void release(struct model_build *build)
@@ -273,13 +286,14 @@ void model_close(struct model *model)
     if (!model) return;
     for (size_t i = 0; i < model->marks.count; i++) free_text(model->marks.at[i].name);
     for (size_t i = 0; i < model->sites.count; i++) free_text(model->sites.at[i].frames);
+    for (size_t i = 0; i < model->pythons.count; i++) free_text(model->pythons.at[i].text);
     for (size_t i = 0; i < model->modules.count; i++) free_text(model->modules.at[i].path);
     for (size_t i = 0; i < model->metadata.count; i++) free_text(model->metadata.at[i]);
     void *arrays[] = {model->launches.at, model->shapes.at,    model->sets.at,        model->set_ranges.at,
                       model->ranges.at,   model->streams.at,   model->slots.at,       model->lives.at,
                       model->moves.at,    model->transfers.at, model->stalls.at,      model->iterations.at,
                       model->slabs.at,    model->durations.at, model->collectives.at, model->marks.at,
-                      model->syncs.at,    model->errors.at,    model->gaps.at,        model->sites.at,
+                      model->syncs.at,    model->errors.at,    model->gaps.at,        model->sites.at, model->pythons.at,
                       model->modules.at,  model->metadata.at,  model->orders.at};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) free(arrays[i]);
     kernel_names_free(&model->kernels);

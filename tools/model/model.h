@@ -129,6 +129,13 @@ struct model_site {
     const char *frames; /* defused */
 };
 
+/* A frame of Python of a site. */
+struct model_python {
+    uint64_t site;
+    const char *text; /* "FUNCTION FILE"; defused */
+    uint32_t depth, line; /* 0: the innermost; 0: unknown */
+};
+
 struct model_module {
     uint64_t address, build[2];
     const char *path; /* defused */
@@ -172,6 +179,7 @@ struct model {
     MODEL_ARRAY(struct model_error) errors;
     MODEL_ARRAY(struct model_gap) gaps;
     MODEL_ARRAY(struct model_site) sites;
+    MODEL_ARRAY(struct model_python) pythons; /* by site and depth */
     MODEL_ARRAY(struct model_module) modules;
     MODEL_ARRAY(const char *) metadata; /* "name=value", numbers included; defused */
     struct kernel_names kernels;

@@ -87,6 +87,41 @@ static void print_figures(size_t number, const struct site_figures *site)
     printf("; site 0x%" PRIx64 "\n", site->site);
 }
 
+/* "FUNCTION FILE": the file may contain spaces. */
+static const char *python_file(const struct model_python *frame, int *function_bytes)
+{
+    const char *space = strchr(frame->text, ' ');
+    *function_bytes = space ? (int)(space - frame->text) : (int)strlen(frame->text);
+    return space ? space + 1 : "";
+}
+
+static void print_python(const struct site_figures *site)
+{
+    for (size_t i = 0; i < site->python_count; i++) {
+        int bytes;
+        const char *file = python_file(&site->python[i], &bytes);
+        printf("      Python %.*s  %s%s:%" PRIu32 "%s\n", bytes, site->python[i].text,
+               style_text(stdout, STYLE_DIM), file, site->python[i].line, style_text(stdout, STYLE_NONE));
+    }
+}
+
+static void json_python(struct json *json, const struct site_figures *site)
+{
+    json_array(json, "python", true);
+    for (size_t i = 0; i < site->python_count; i++) {
+        int bytes;
+        const char *file = python_file(&site->python[i], &bytes);
+        char function[SL_TRACE_NAME_MAX + 1];
+        snprintf(function, sizeof(function), "%.*s", bytes, site->python[i].text);
+        json_object(json, NULL, false);
+        json_text(json, "function", function);
+        json_text(json, "file", file);
+        json_number(json, "line", site->python[i].line);
+        json_close(json);
+    }
+    json_close(json);
+}
+
 static void print_site(struct symbols *symbols, size_t number, const struct site_figures *site)
 {
     struct frame frames[FRAMES_MAX];
