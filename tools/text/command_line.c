@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/text/completion.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
 
@@ -138,10 +139,41 @@ static int take_operand(const struct command_syntax *syntax, int argc, char **ar
     return EXIT_OK;
 }
 
+/* "a|b|c" of the words that the option takes; longer lists are cut. */
+static const char *join_words(const char *const *words, char *out, size_t bytes)
+{
+    size_t used = 0;
+    for (size_t i = 0; words[i] && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s", i ? "|" : "", words[i]);
+    return out;
+}
+
+static void print_completions(const struct command_syntax *syntax, enum completion_operands operands)
+{
+    static const char *const files[] = {"FILE", "OUT", "FOLDER"};
+    struct completion_option options[COMMAND_OPTIONS_MAX];
+    char words[COMMAND_OPTIONS_MAX][128];
+    for (size_t i = 0; i < syntax->option_count; i++) {
+        const struct command_option *from = &syntax->options[i];
+        options[i] = (struct completion_option){
+            .name = from->name, .help = from->help, .takes_value = from->kind != OPTION_SWITCH};
+        if (from->kind == OPTION_WORD)
+            options[i].values = join_words(from->words, words[i], sizeof(words[i]));
+        for (size_t f = 0; f < sizeof(files) / sizeof(*files); f++)
+            options[i].takes_file |= from->argument && !strcmp(from->argument, files[f]);
+    }
+    completion_print(options, syntax->option_count, operands);
+}
+
 /* The operands remain at argv[optind]. */
-static bool read_options(const struct command_syntax *syntax, int argc, char **argv, int *status)
+static bool read_options(const struct command_syntax *syntax, enum completion_operands operands, int argc,
+                         char **argv, int *status)
 {
     *status = EXIT_OK;
+    if (completion_is_wanted()) {
+        print_completions(syntax, operands);
+        return false;
+    }
     struct option table[COMMAND_OPTIONS_MAX + 2];
     fill_getopt_table(syntax, table);
     optind = 0; /* restarts getopt */
@@ -164,7 +196,7 @@ static bool read_options(const struct command_syntax *syntax, int argc, char **a
 bool read_command_line(const struct command_syntax *syntax, int argc, char **argv, const char **file,
                        int *status)
 {
-    if (!read_options(syntax, argc, argv, status)) return false;
+    if (!read_options(syntax, OPERANDS_FILES, argc, argv, status)) return false;
     *status = take_operand(syntax, argc, argv, file);
     return *status == EXIT_OK;
 }
@@ -172,7 +204,7 @@ bool read_command_line(const struct command_syntax *syntax, int argc, char **arg
 bool read_command_line_of_files(const struct command_syntax *syntax, int argc, char **argv, size_t least,
                                 char ***files, size_t *count, int *status)
 {
-    if (!read_options(syntax, argc, argv, status)) return false;
+    if (!read_options(syntax, OPERANDS_FILES, argc, argv, status)) return false;
     if ((size_t)(argc - optind) < least) {
         *status = least == 1 ? no_file(syntax)
                              : usage_error("%s takes at least %zu files; see sluice %s --help", syntax->name,
@@ -182,6 +214,15 @@ bool read_command_line_of_files(const struct command_syntax *syntax, int argc, c
     *files = argv + optind;
     *count = (size_t)(argc - optind);
     return true;
+}
+
+bool read_command_line_of_options(const struct command_syntax *syntax, int argc, char **argv, int *status)
+{
+    if (!read_options(syntax, OPERANDS_NONE, argc, argv, status)) return false;
+    if (optind == argc) return true;
+    *status =
+        usage_error("%s takes no arguments but options; see sluice %s --help", syntax->name, syntax->name);
+    return false;
 }
 
 bool wants_help(int argc, char **argv)
