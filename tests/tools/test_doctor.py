@@ -43,6 +43,12 @@ class Doctor(ToolTest):
         self.assertEqual([one["verdict"] for one in said["findings"] if one["subject"] == "driver"], ["broken"])
         self.assert_usage_error(sluice("doctor", "--jason"), "did you mean --json?")
 
+    @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
+    def test_a_misspelt_variable_of_the_software_device(self):
+        """Otherwise it has its default memory, and nobody knows why."""
+        result = sluice("doctor", "--software", env=clean_environment(SOFTCUDA_MEMROY="1G", SOFTCUDA_PROFILE="laptop"))
+        self.assertEqual(result.stderr, "softcuda: unknown variable SOFTCUDA_MEMROY is ignored; the nearest name is SOFTCUDA_MEMORY\n")
+
     def test_a_driver_that_cannot_be_loaded(self):
         tool = self.install()
         (self.folder / "lib/sluice/softcuda/libcuda.so.1").write_text("not an object")
