@@ -1,5 +1,8 @@
 #include "core/budget.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -30,6 +33,19 @@ void sl_budget_say_exceeded(const struct sl_budget *budget)
     sl_warn_once("the program takes %s of the device past sluice (memory that it shares, of graphs, pools or "
                  "arrays): the budget of %s is exceeded",
                  sl_bytes_text(taken, passed), sl_bytes_text(budget->bytes, limit));
+}
+
+const char *sl_budget_remedy(const struct sl_budget *budget, uint64_t own_bytes, char out[SL_BUDGET_REMEDY])
+{
+    uint64_t present = sl_budget_bytes(budget), taken = budget->bytes > present ? budget->bytes - present : 0;
+    uint64_t mib = (own_bytes + taken + SL_MIB - 1) / SL_MIB;
+    if (mib * SL_MIB > budget->watch.free_at_start)
+        snprintf(out, SL_BUDGET_REMEDY, "the device has not so much: smaller batches or tensors let it fit");
+    else
+        snprintf(out, SL_BUDGET_REMEDY,
+                 "SLUICE_DEVICE_BUDGET=%" PRIu64 "M (sluice run --budget %" PRIu64 "M) lets it fit", mib,
+                 mib);
+    return out;
 }
 
 void sl_budget_charge(struct sl_budget *budget, int64_t bytes)

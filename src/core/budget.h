@@ -53,6 +53,11 @@ void sl_budget_charge(struct sl_budget *budget, int64_t bytes);
 /* Gives that warning, once, if it is true now. */
 void sl_budget_say_exceeded(const struct sl_budget *budget);
 
+/* What the user may do about a launch whose own chunks have `own_bytes`, more than the budget: the option to
+ * give, or that the device has not so much. Returns `out`. */
+#define SL_BUDGET_REMEDY 128
+const char *sl_budget_remedy(const struct sl_budget *budget, uint64_t own_bytes, char out[SL_BUDGET_REMEDY]);
+
 /* Decides the budget: `given_bytes`, else `wanted_bytes`; if both are 0, from the free memory. Precondition:
  * the policy is set, and nothing is on the device yet. */
 void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t given_bytes,

@@ -70,9 +70,10 @@ static const char *launch_name(const struct sl_core *core, const struct sl_launc
 
 static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 {
-    char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
-    sl_warn_once("%s uses %s, more than the budget of %s: it runs partly in host memory", name,
-                 sl_bytes_text(own, need), sl_bytes_text(sl_budget_bytes(&core->budget), budget));
+    char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], remedy[SL_BUDGET_REMEDY];
+    sl_warn_once("%s uses %s, more than the budget of %s: it runs partly in host memory, which is slow; %s",
+                 name, sl_bytes_text(own, need), sl_bytes_text(sl_budget_bytes(&core->budget), budget),
+                 sl_budget_remedy(&core->budget, own, remedy));
     atomic_fetch_add(&core->stats.oversize_launches, 1);
 }
 

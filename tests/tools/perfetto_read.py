@@ -94,6 +94,7 @@ def read(path):
     clocks = {clock.clock_id: clock.timestamp for clock in first.clock_snapshot.clocks}
     return {"process": [processes[0].pid, processes[0].process_name],
             "processes": [[process.pid, process.process_name, process.legacy_sort_index] for process in processes], "monotonic_ns": clocks[MONOTONIC], "realtime_ns": clocks[1],
+            "order": [[track.name, track.sibling_order_rank] for track in tracks.values()],
             "parents": {track.name: tracks[track.parent_uuid].name for track in tracks.values() if track.parent_uuid},
             "packets": len(trace.packet), "slices": slices, "moments": moments, "samples": samples}
 

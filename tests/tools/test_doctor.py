@@ -1,4 +1,5 @@
 """sluice doctor: says what is missing and exits with 1; with the software device of this build all is well."""
+import json
 import os
 import re
 import unittest
@@ -24,6 +25,29 @@ class Doctor(ToolTest):
             self.assertRegex(result.stdout, r"(?m)^NO +driver .* has no cuInit$")
             self.assertRegex(result.stdout, r"(?m)^ok +library ")
             self.assertRegex(result.stdout, r"(?m)^sluice does not work here: .* has no cuInit$")
+
+    @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
+    def test_json(self):
+        """The same findings as the text has."""
+        lines = [line.split(None, 1) for line in sluice("doctor", "--software").stdout.splitlines()[:-2]]
+        said = json.loads(sluice("doctor", "--software", "--json").stdout)
+        self.assertEqual((said["works"], said["reason"]), (True, None))
+        self.assertEqual(["ok" if mark == "ok" else "note" for mark, _ in lines], [one["verdict"] for one in said["findings"]])
+        for (_, text), one in zip(lines, said["findings"], strict=True):
+            self.assertTrue(text.startswith(one["subject"]), one)
+        self.assertIn("device 0", [one["subject"] for one in said["findings"]])
+        result = sluice("doctor", "--software", "--json", tool=self.install())
+        said = json.loads(result.stdout)
+        self.assertEqual((result.returncode, said["works"]), (1, False))
+        self.assertRegex(said["reason"], "has no cuInit$")
+        self.assertEqual([one["verdict"] for one in said["findings"] if one["subject"] == "driver"], ["broken"])
+        self.assert_usage_error(sluice("doctor", "--jason"), "did you mean --json?")
+
+    @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
+    def test_a_misspelt_variable_of_the_software_device(self):
+        """Otherwise it has its default memory, and nobody knows why."""
+        result = sluice("doctor", "--software", env=clean_environment(SOFTCUDA_MEMROY="1G", SOFTCUDA_PROFILE="laptop"))
+        self.assertEqual(result.stderr, "softcuda: unknown variable SOFTCUDA_MEMROY is ignored; the nearest name is SOFTCUDA_MEMORY\n")
 
     def test_a_driver_that_cannot_be_loaded(self):
         tool = self.install()
@@ -95,7 +119,7 @@ class Doctor(ToolTest):
 
     def test_wrong_arguments(self):
         self.assert_usage_error(sluice("doctor", "--sofware"), "--software")
-        self.assert_usage_error(sluice("doctor", "--software", "x"), "--software")
+        self.assert_usage_error(sluice("doctor", "--software", "x"), "sluice doctor --help")
         tool = self.install(software=False)
         result = sluice("doctor", "--software", tool=tool)
         self.assertEqual(result.returncode, 1)

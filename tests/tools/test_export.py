@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -63,6 +64,14 @@ EVERYTHING = [
 ]
 
 
+OF_OWN_CLOCK = " (begins: program's clock; lengths: device's clock)"
+
+
+def row_of(slice):
+    """The track without the number of its row."""
+    return re.sub(r" \d\d$", "", slice["track"])
+
+
 def virtual_environment():
     """A Python with Perfetto's protos, made once beside this build; the reason if it cannot be had."""
     folder = pathlib.Path(os.environ["PERFETTO_VENV"])
@@ -110,7 +119,7 @@ class Perfetto(ToolTest):
         of = collections.defaultdict(list)
         for record in records:
             of[record["type"]].append(record)
-        launches = [s for s in shown["slices"] if shown["parents"][s["track"]] == "Streams"]
+        launches = [s for s in shown["slices"] if shown["parents"][s["track"]].removesuffix(OF_OWN_CLOCK) == "Streams"]
         self.assertEqual(collections.Counter(s["name"] for s in launches),
                          collections.Counter(r.get("name") or r["kind"] for r in of["launch"]))
         self.assertEqual(sum(s["notes"].get("bytes", 0) for s in launches),
@@ -119,9 +128,9 @@ class Perfetto(ToolTest):
                          sum(r["ns"] for r in of["duration"]))
         self.assertEqual({s["notes"]["tick"] for s in launches}, {r["tick"] for r in of["launch"]})
         self.assert_moved(shown, of)
-        self.assertEqual(sum(s["end"] - s["at"] for s in shown["slices"] if s["track"] == "Stalls"),
+        self.assertEqual(sum(s["end"] - s["at"] for s in shown["slices"] if row_of(s).removesuffix(OF_OWN_CLOCK) == "Stalls"),
                          sum(r["ns"] for r in of["stall"]))
-        self.assertEqual(sum(s["end"] - s["at"] for s in shown["slices"] if s["track"] == "The program waits"),
+        self.assertEqual(sum(s["end"] - s["at"] for s in shown["slices"] if row_of(s) == "The program waits"),
                          sum(r["ns"] for r in of["sync"]))
         self.assertEqual(sum(s["track"] == "Iterations" for s in shown["slices"]), len(of["iteration"]))
         self.assert_counters(shown, of)
@@ -135,13 +144,13 @@ class Perfetto(ToolTest):
                     found[kind(entry), cause(entry)][i] += value(entry)
             return dict(found)
 
-        link = [s for s in shown["slices"] if shown["parents"][s["track"]] == "Link"]
+        link = [s for s in shown["slices"] if shown["parents"][s["track"]].removesuffix(OF_OWN_CLOCK) == "Link"]
         self.assertEqual(sums(link, lambda s: s["categories"][0], lambda s: s["name"], lambda s: s["notes"]["bytes"],
                               lambda s: s["end"] - s["at"]),
                          sums(of["transfer"], lambda r: r["kind"], lambda r: r["cause"], lambda r: r["bytes"],
                               lambda r: r["ns"]))
         for slice in link:
-            self.assertEqual(slice["track"], {"fetch": "To the device", "evict": "From the device"}[slice["categories"][0]])
+            self.assertEqual(row_of(slice), {"fetch": "To the device", "evict": "From the device"}[slice["categories"][0]])
         issued = [m for m in shown["moments"] if m["track"] == "Moves issued"]
         self.assertEqual(sums(issued, lambda m: m["name"].split(", ")[0], lambda m: m["name"].split(", ")[1],
                               lambda m: m["notes"]["bytes"]),
@@ -174,14 +183,38 @@ class Perfetto(ToolTest):
         self.assertEqual(touched, {1: 8 * MIB, 2: 5 * MIB, 3: 5 * MIB, 4: 0})
 
     def test_a_device_with_a_clock_of_its_own(self):
-        """A transfer is not shown before the launch at which it was issued."""
+        """A transfer begins when it was issued, or when the one before it ends; the tracks say which clock they show."""
         second = 1_000_000_000
         shown = self.assert_totals(write_trace(self.folder / "clock.slt", [
             ("launch", dict(tick=1, time=second)), ("launch", dict(tick=2, time=3 * second)),
             ("transfer", dict(flags=FETCH, tick=1, a=1, b=second - 500, c=70)),  # as exact as clocks are
-            ("transfer", dict(flags=FETCH, tick=2, a=1, b=2 * second, c=80))]))
+            ("transfer", dict(flags=FETCH, tick=2, a=1, b=2 * second, c=80)),
+            ("transfer", dict(flags=FETCH, tick=2, a=1, b=2 * second + 80, c=90))]))
         self.assertEqual([(s["at"], s["end"]) for s in shown["slices"] if s["track"] == "To the device"],
-                         [(second - 500, second - 430), (3 * second, 3 * second + 80)])
+                         [(second, second + 70), (3 * second, 3 * second + 80), (3 * second + 80, 3 * second + 170)])
+        self.assertEqual({shown["parents"]["To the device"], shown["parents"]["Stream 1 (0x0)"]}, {"Link" + OF_OWN_CLOCK, "Streams" + OF_OWN_CLOCK})
+        self.assertEqual([s["notes"]["began_on_device_clock_ns"] for s in shown["slices"] if s["track"] == "To the device"],
+                         [second - 500, 2 * second, 2 * second + 80])
+
+    def test_overlapping_slices_have_tracks_of_their_own_names(self):
+        """Equal names, or names in the order in which the tracks were needed, say nothing of what belongs together."""
+        records = [("launch", dict(tick=tick, time=1000 + tick)) for tick in range(1, 13)]
+        records += [("stall", dict(tick=12, time=9000 + tick, a=5000, b=1, c=tick)) for tick in range(12, 0, -1)]
+        records += [("sync", dict(tick=12, time=9000 + 10 * i, a=2000)) for i in range(3)]
+        shown = self.export(write_trace(self.folder / "rows.slt", records))
+        names = [name for name, _ in sorted(shown["order"], key=lambda one: one[1])]
+        self.assertEqual(len(set(names)), len(names))
+        stalls, waits = ([name for name in names if name.startswith(start)] for start in ("Stalls", "The program waits"))
+        self.assertEqual(stalls, ["Stalls", *(f"Stalls {row:02}" for row in range(2, 13))])
+        self.assertEqual(waits, ["The program waits", "The program waits 02", "The program waits 03"])
+        self.assertEqual(names.index(stalls[-1]) - names.index(stalls[0]), 11)
+
+    def test_a_stall_is_shown_at_its_launch(self):
+        records = [("launch", dict(tick=tick, time=1000 * tick)) for tick in (1, 2, 3)]
+        records += [("stall", dict(tick=3, time=9000, a=500, b=1, c=2)), ("stall", dict(tick=3, time=9100, a=400, b=1, c=1))]
+        shown = self.export(write_trace(self.folder / "stalls.slt", records))
+        self.assertEqual([(s["track"], s["at"], s["end"]) for s in shown["slices"] if s["track"].startswith("Stalls")],
+                         [("Stalls", 1000, 1400), ("Stalls", 2000, 2500)])
 
     def test_marks(self):
         shown = self.export(write_trace(self.folder / "all.slt", EVERYTHING))

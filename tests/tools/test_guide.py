@@ -36,14 +36,14 @@ def commands_of(block):
 
 
 def run(commands):
-    """What each prints, in one shell and in a folder of its own."""
+    """What each prints, in one shell and in a folder that looks like that of the sources."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        (folder / "bin").mkdir()
-        (folder / "bin/sluice").symlink_to(TOOL)
-        (folder / "bin/gpt").symlink_to(os.environ["GPT"])
-        (folder / "text.txt").symlink_to(SOURCE / "workloads/data/gpl-3.txt")
-        environment = clean_environment(PATH=f"{folder / 'bin'}:{os.environ['PATH']}", LC_ALL="C.UTF-8", COLUMNS="100",
+        for link, target in (("tools/sluice", TOOL), ("workloads/gpt", os.environ["GPT"])):
+            (folder / "build" / link).parent.mkdir(parents=True)
+            (folder / "build" / link).symlink_to(target)
+        (folder / "workloads").symlink_to(SOURCE / "workloads")
+        environment = clean_environment(LC_ALL="C.UTF-8", COLUMNS="100",
                                         SLUICE_DAEMON="inline")  # the same movements however busy the machine is
         script = "".join(f"{command}\necho '{MARK}'\n" for command in commands)
         result = subprocess.run(["bash"], input=script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -14,11 +14,21 @@ class Main(ToolTest):
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             for command in ("run", "trace", "plan", "profile", "doctor"):
                 self.assertIn(f"\n  {command} ", result.stdout)
-        for command in ("run", "trace", "plan", "profile", "stats", "doctor", "options"):
+        for command in ("run", "trace", "plan", "profile", "stats", "doctor", "path", "options"):
             result = sluice(command, "--help")
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertTrue(result.stdout.startswith(f"Usage: sluice {command}"))
         self.assertRegex(sluice("--version").stdout, r"^sluice \d+\.\d+\.\d+\n$")
+
+    def test_help_of_a_command(self):
+        for words in (["run"], ["trace"], ["trace", "kernels"], ["doctor"], ["options"]):
+            result = sluice("help", *words)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(result.stdout, sluice(*words, "--help").stdout)
+        self.assertEqual(sluice("help", "--help").stdout, sluice("--help").stdout)
+        self.assert_usage_error(sluice("help", "rnu"), "unknown command rnu", "did you mean run?")
+        self.assert_usage_error(sluice("help", "trace", "kernel"), "unknown trace command kernel", "did you mean kernels?")
+        self.assert_usage_error(sluice("help", "plan", "trace"), "help takes a command")
 
     def test_help_in_a_file_is_80_columns_wide(self):
         for arguments in (["--help"], ["run", "--help"], ["options"], ["plan", "--help"], ["trace", "--help"]):
@@ -31,7 +41,8 @@ class Main(ToolTest):
         self.assert_usage_error(sluice("rnu"), "unknown command rnu", "did you mean run?")
         self.assert_usage_error(sluice("something"), "unknown command something", "--help")
         self.assert_usage_error(sluice("--verbose"), "unknown option --verbose")
-        self.assert_usage_error(sluice("options", "--html"), "--markdown")
+        self.assert_usage_error(sluice("options", "--html"), "--html", "sluice options --help")
+        self.assert_usage_error(sluice("options", "all"), "options takes no arguments")
 
     def test_a_full_disk_is_an_error(self):
         with open("/dev/full", "w") as full:
@@ -39,6 +50,30 @@ class Main(ToolTest):
                                     env=clean_environment())
         self.assertEqual(result.returncode, 1)
         self.assert_one_line(result.stderr, "No space left")
+
+
+class Path(ToolTest):
+    def test_it_names_what_run_preloads(self):
+        tool = self.install()
+        self.assertEqual(sluice("path", tool=tool).stdout, f"{self.folder}/lib/libsluice.so\n")
+        self.assertEqual(sluice("path", "--softcuda", tool=tool).stdout, f"{self.folder}/lib/sluice/softcuda\n")
+        preloaded = sluice("run", "--", "sh", "-c", "echo $LD_PRELOAD", tool=tool).stdout
+        self.assertEqual(preloaded.strip().split(":")[0], sluice("path", tool=tool).stdout.strip())
+
+    def test_nothing_is_installed(self):
+        tool = self.install(library=False, software=False)
+        for arguments, words in ((["path"], "cannot find libsluice.so"), (["path", "--softcuda"], "the software device is not installed")):
+            result = sluice(*arguments, tool=tool)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assert_one_line(result.stderr, words)
+
+    def test_a_path_that_cannot_be_preloaded(self):
+        self.folder /= "a folder"
+        self.folder.mkdir()
+        result = sluice("path", tool=self.install())
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assert_one_line(result.stderr, "cannot preload", "a space or a colon")
+        self.assertEqual(sluice("path", "--softcuda", tool=self.folder / "bin/sluice").returncode, 0)
 
 
 class Documents(unittest.TestCase):
@@ -55,6 +90,13 @@ class Documents(unittest.TestCase):
         for row in rows:
             self.assertIn(row[1].strip(" `"), manual)
             self.assertIn(row[2].strip(" `"), manual)
+
+    def test_man_page_has_every_command(self):
+        manual = (SOURCE / "docs/sluice.1").read_text().replace("\\-", "-")
+        synopsis, section = manual.split(".SH DESCRIPTION")[0], manual[manual.index(".SH COMMANDS\n"):manual.index(".SH COMMANDS OF TRACE")]
+        for name in re.findall(r"(?m)^  (\w+) +\S", sluice("--help").stdout):
+            self.assertIn(f".B sluice {name}\n", synopsis)
+            self.assertIn(f"\n.B {name}\n", section)
 
     def test_man_page_has_every_trace_command(self):
         manual = (SOURCE / "docs/sluice.1").read_text().replace("\\-", "-")

@@ -326,6 +326,24 @@ class Plan(ToolTest):
         self.assertRegex(result.stdout, r"the program needs .* of device memory; a step takes ")
         self.assertEqual(len([line for line in result.stdout.splitlines() if " plan " in line]), 2)
 
+    def test_a_trace_without_times_is_told_of_first(self):
+        """Otherwise guesses are read as predictions."""
+        def text(timed):
+            names = {f"kernel {slot}" for slot in range(WEIGHTS)}
+            records = [("kernel", {"id": 2 + i}, name) for i, name in enumerate(sorted(names))]
+            for name, fields, *text in sweep():
+                slot = (fields.get("tick", 0) - 1) % (2 * WEIGHTS) % WEIGHTS
+                if name == "launch" and slot >= timed:
+                    fields = dict(fields, id=2 + slot)
+                if name != "duration" or slot < timed:
+                    records.append((name, fields, *text))
+            return sluice("plan", "--no-least", "--budget", "0.5", "--chunk", "2M",
+                          write_trace(self.folder / f"{timed}.slt", records, per_block=100_000)).stdout
+        head = text(timed=2).split("\n\n")[0]
+        self.assertRegex(head, r"(?m)^These step times may be far off: the times of \d\d % of the launches are guessed\.$")
+        self.assertIn("--trace-sample 1", head)
+        self.assertNotIn("guessed", text(timed=14).split("\n\n")[0])
+
     def test_wrong_arguments(self):
         for option, value in (("--budget", "0"), ("--budget", "2.5"), ("--budget", "1M"), ("--budget", ","),
                               ("--chunk", "3M"), ("--chunk", "1M"), ("--policy", "best"), ("--policy", "off"),

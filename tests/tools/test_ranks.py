@@ -173,7 +173,7 @@ class Timeline(JobTest):
                  ("move", dict(flags=EVICT, id=3, tick=3, time=1301 * MS, a=3 * MIB)),
                  ("stall", dict(tick=3, time=1205 * MS, a=700, b=1, c=41))]
         paths = [self.write(rank, more=[] if rank else moved, clock=clock, late=3 * MS * (rank == 1)) for rank, clock in enumerate(self.clocks)]
-        told = self.shown("timeline", "--width", "69", *paths)
+        told = self.shown("timeline", "--width", "73", *paths)
         self.assertEqual([{len(row) for key, row in rank.items() if key not in ("file", "rank")} for rank in told["ranks"]], [{40}] * 3)
         self.assertTrue((STEPS - 1) * 10 * MS < told["duration_ns"] < STEPS * 10 * MS)
         waited = [rank["waited_ns"] for rank in told["ranks"]]
@@ -184,7 +184,7 @@ class Timeline(JobTest):
             self.assertEqual(sum(first[key]), bytes, key)
             self.assertIn(first[key].index(max(first[key])), (column, column + 1), key)
         self.assertEqual((first["device_bytes"][1], first["device_bytes"][25], first["device_bytes"][-1]), (12 * MIB, 17 * MIB, 14 * MIB))
-        text = sluice("trace", "timeline", "--width", "69", *paths, env=clean_environment(LC_ALL="C")).stdout.splitlines()
+        text = sluice("trace", "timeline", "--width", "73", *paths, env=clean_environment(LC_ALL="C")).stdout.splitlines()
         self.assertTrue(text[0].startswith("gpt, 3 ranks, 39"), text[0])
         self.assertEqual([line.split("|")[0].strip() for line in text if "|" in line],
                          ["rank 0", "on the device", "in", "out", "stalled", "waits (peers)", "rank 1", "on the device", "rank 2",

@@ -1,10 +1,11 @@
 """sluice run: what the command finds in its environment, its exit status, and what is refused before it starts."""
 import os
 import platform
+import re
 import struct
 import unittest
 
-from support import ToolTest, clean_environment, sluice
+from support import SOURCE, ToolTest, clean_environment, sluice
 
 SHOW = ["--", "sh", "-c", "env | grep -E '^(SLUICE_|LD_)' | sort"]
 
@@ -83,6 +84,17 @@ class Run(ToolTest):
         self.assert_one_line(result.stderr, "Permission denied")
 
     @unittest.skipIf(platform.machine() != "x86_64", "the program is x86-64 code")
+    @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
+    def test_the_remedy_for_a_launch_beyond_the_budget_works_as_typed(self):
+        def warnings(*option):
+            result = sluice("run", "--software", "--chunk", "2M", *option, "--", os.environ["GPT"], "--data", SOURCE / "workloads/data/gpl-3.txt",
+                            "--steps", "1", "--optimizer", "fused", "--width", "256")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stderr
+        said = warnings("--budget", "8M")
+        self.assertRegex(said, r"gemm_nn uses [\d.]+ MiB, more than the budget of 8 MiB: it runs partly in host memory")
+        self.assertNotIn("gemm_nn", warnings(*re.search(r"\(sluice run (--budget) (\d+M)\) lets it fit", said).groups()))
+
     def test_a_static_program_runs_without_sluice(self):
         program = self.folder / "static"
         program.write_bytes(static_program(exit_status=7))

@@ -81,6 +81,18 @@ class Sites(ToolTest):
         self.assertIn("and 2 more (--limit)\n", text)
         self.assertNotIn("#2", text)
 
+    def test_frames_of_the_interpreter(self):
+        """One line for each run of them: a stack of PyTorch has 40."""
+        path = self.write("module time=1 id=1 a=4096 |/usr/lib/libtorch_python.so\nmodule time=1 id=2 a=4096 |/usr/lib/libpython3.12.so.1.0\n"
+                          "module time=1 id=3 a=4096 |/usr/bin/python3.12\nmodule time=1 id=4 a=4096 |/usr/lib/python_extension.so\n"
+                          "site time=1 c=0xa |1+10 2+20 3+30 2+40 4+50 2+60 1+70\nalloc time=1 id=1 a=4096 b=100 c=0xa\n")
+        lines = [line.strip() for line in sluice("trace", "sites", path).stdout.splitlines()[2:9]]
+        self.assertEqual(lines[:5], ["libtorch_python.so+0x10", "3 frames of CPython", "python_extension.so+0x50", "libpython3.12.so.1.0+0x60",
+                                     "libtorch_python.so+0x70"])
+        lines = [line.strip() for line in sluice("trace", "sites", "--all-frames", path).stdout.splitlines()[2:9]]
+        self.assertEqual(lines[1:4], ["libpython3.12.so.1.0+0x20", "python3.12+0x30", "libpython3.12.so.1.0+0x40"])
+        self.assertEqual(len(self.sites(path)["sites"][0]["frames"]), 7)
+
     def test_frames_that_are_none(self):
         for frames in ("x", "1", "1+", "+1", "1+2x", "1+2  1+3", "zz+1", "1+2 ", "99+5", "1+ffffffffffffffffffff"):
             self.sites(self.write(f"alloc time=1 id=1 a=4096 b=100 c=0xa\nsite time=1 c=0xa |{frames}\n"))

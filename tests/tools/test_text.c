@@ -183,6 +183,51 @@ static void a_narrow_terminal_cuts_the_elastic_column(void **state)
     table_free(&table);
 }
 
+/* A terminal that is too narrow for all columns would wrap each row. */
+static void a_narrower_terminal_gets_the_columns_in_parts(void **state)
+{
+    (void)state;
+    static const struct table_column wide[] = {{"kernel", .text = true, .elastic = true},
+                                               {"launches"},
+                                               {"bytes"},
+                                               {"share"},
+                                               {"last", .text = true}};
+    struct table table = {.columns = wide, .column_count = 5};
+    table_cell(&table, "matmul_backward_with_a_long_näme");
+    for (int i = 0; i < 3; i++) table_cell(&table, "%d", 12345678);
+    table_cell(&table, "some");
+    struct screen screen = open_screen(40);
+    setenv("NO_COLOR", "1", 1);
+    assert_true(table_print(&table, screen.slave));
+    assert_string_equal(shown(&screen), "kernel                          launches\r\n"
+                                        "matmul_backward_with_a_long_n…  12345678\r\n"
+                                        "\r\n"
+                                        "kernel                             bytes\r\n"
+                                        "matmul_backward_with_a_long_n…  12345678\r\n"
+                                        "\r\n"
+                                        "kernel                       share  last\r\n"
+                                        "matmul_backward_with_a_…  12345678  some\r\n");
+    close_screen(&screen);
+    table_free(&table);
+}
+
+static void texts_are_cut_at_the_end_of_the_line(void **state)
+{
+    (void)state;
+    struct screen screen = open_screen(12);
+    print_fitted("größe", 7, screen.slave);
+    fputs("\n", screen.slave);
+    print_fitted("größer", 7, screen.slave);
+    fputs("\n", screen.slave);
+    print_fitted("größer", 12, screen.slave); /* no room at all */
+    assert_string_equal(shown(&screen), "größe\r\ngröß…\r\ngrößer");
+    close_screen(&screen);
+    FILE *file = tmpfile();
+    print_fitted("größer", 7, file);
+    assert_string_equal(printed(file), "größer");
+    fclose(file);
+}
+
 static void an_empty_table_is_its_titles(void **state)
 {
     (void)state;
@@ -330,6 +375,8 @@ int main(void)
         cmocka_unit_test_setup(the_locale_decides_about_unicode, plain_environment),
         cmocka_unit_test_setup(columns_line_up, plain_environment),
         cmocka_unit_test_setup(a_narrow_terminal_cuts_the_elastic_column, plain_environment),
+        cmocka_unit_test_setup(a_narrower_terminal_gets_the_columns_in_parts, plain_environment),
+        cmocka_unit_test_setup(texts_are_cut_at_the_end_of_the_line, plain_environment),
         cmocka_unit_test_setup(an_empty_table_is_its_titles, plain_environment),
         cmocka_unit_test_setup(times_have_three_digits, plain_environment),
         cmocka_unit_test_setup(json_is_written_as_it_is_read, plain_environment),

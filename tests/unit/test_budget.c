@@ -333,10 +333,26 @@ static void broken_budgets_are_found(void **state)
     assert_true(sl_budget_is_valid(&budget));
 }
 
+/* A warning without a remedy leaves its reader where they were. */
+static void a_remedy_is_the_budget_that_is_enough(void **state)
+{
+    (void)state;
+    struct sl_budget budget = {.bytes = 32 * SL_MIB, .watch.free_at_start = 100 * SL_MIB};
+    char text[SL_BUDGET_REMEDY];
+    assert_string_equal(sl_budget_remedy(&budget, 40 * SL_MIB, text),
+                        "SLUICE_DEVICE_BUDGET=40M (sluice run --budget 40M) lets it fit");
+    assert_string_equal(sl_budget_remedy(&budget, 100 * SL_MIB + 1, text),
+                        "the device has not so much: smaller batches or tensors let it fit");
+    budget.charged_bytes = 10 * SL_MIB; /* which the launch cannot have either */
+    assert_string_equal(sl_budget_remedy(&budget, 40 * SL_MIB + 1, text),
+                        "SLUICE_DEVICE_BUDGET=51M (sluice run --budget 51M) lets it fit");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_fits_is_kept),
+        cmocka_unit_test(a_remedy_is_the_budget_that_is_enough),
         cmocka_unit_test(a_budget_beyond_the_device_is_capped),
         cmocka_unit_test(a_budget_that_is_exceeded_past_us_is_told_of),
         cmocka_unit_test(what_others_take_is_lost),

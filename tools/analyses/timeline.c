@@ -108,9 +108,7 @@ static bool find_phases(const struct making *m)
     return true;
 }
 
-/* Whether transfers begin after the launches at which they were issued. They may not if a simulated device
- * has its own clock. */
-static bool clocks_agree(const struct model *model)
+bool device_has_own_clock(const struct model *model)
 {
     size_t early = 0;
     for (size_t i = 0; i < model->transfers.count; i++) {
@@ -120,14 +118,14 @@ static bool clocks_agree(const struct model *model)
             early += transfer->began_ns < UINT64_MAX - CLOCK_ERROR_NS &&
                      transfer->began_ns + CLOCK_ERROR_NS < model->launches.at[launch].time_ns;
     }
-    return early * EARLY_SHARE <= model->transfers.count;
+    return early * EARLY_SHARE > model->transfers.count;
 }
 
 static void find_traffic(const struct making *m)
 {
     const struct model *model = m->model;
     struct timeline *t = m->out;
-    t->other_clock = !clocks_agree(model);
+    t->other_clock = device_has_own_clock(model);
     t->has_transfers = model->transfers.count && !t->other_clock;
     for (size_t i = 0; t->has_transfers && i < model->transfers.count; i++) {
         const struct model_transfer *transfer = &model->transfers.at[i];

@@ -25,6 +25,11 @@ struct timeline {
  * then pass *out to timeline_free. */
 bool timeline_make(const struct model *model, const struct phases *phases, uint64_t begin_ns, uint64_t end_ns,
                    uint32_t count, struct timeline *out);
+
+/* Whether transfers are not on the clock of the program, because a simulated device has its own: too many of
+ * them begin before the launches at which they were issued. */
+bool device_has_own_clock(const struct model *model);
+
 /* Distributes `amount` evenly over [from, to) to the intervals of `row`, without losing a byte by rounding.
  * Adds nothing if from >= to. */
 void timeline_spread(const struct timeline *timeline, uint64_t *row, uint64_t from, uint64_t to,

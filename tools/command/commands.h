@@ -7,6 +7,7 @@ int command_run(int argc, char **argv);
 int command_stats(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_doctor(int argc, char **argv);
+int command_path(int argc, char **argv);
 int command_options(int argc, char **argv);
 
 #endif

@@ -9,18 +9,25 @@
 #include "tools/command/commands.h"
 #include "tools/command/places.h"
 #include "tools/text/command_line.h"
-#include "tools/text/help.h"
 #include "tools/text/messages.h"
 
 void find(struct findings *findings, enum verdict verdict, const char *subject, const char *format, ...)
 {
-    static const char *const marks[] = {"ok", "note", "NO"};
+    static const char *const marks[] = {"ok", "note", "NO"}, *const names[] = {"ok", "note", "broken"};
     char text[sizeof(findings->reason)];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    printf("%-5s %-16s %s\n", marks[verdict], subject, text);
+    if (findings->json) {
+        json_object(findings->json, NULL, false);
+        json_text(findings->json, "subject", subject);
+        json_text(findings->json, "verdict", names[verdict]);
+        json_text(findings->json, "text", text);
+        json_close(findings->json);
+    } else {
+        printf("%-5s %-16s %s\n", marks[verdict], subject, text);
+    }
     if (verdict != VERDICT_BROKEN || findings->broken) return;
     findings->broken = true;
     snprintf(findings->reason, sizeof(findings->reason), "%s", text);
@@ -28,33 +35,47 @@ void find(struct findings *findings, enum verdict verdict, const char *subject, 
 
 int command_doctor(int argc, char **argv)
 {
-    if (wants_help(argc, argv)) {
-        FILE *to = help_begin();
-        fputs("Usage: sluice doctor [--software]\n"
-              "Checks the driver, the devices and the limits of this machine, and the settings of PyTorch's "
-              "allocator. --software checks the software device instead of the driver. Exit status 0: sluice "
-              "works here; 1: it does not.\n",
-              to);
-        help_end(to);
-        return EXIT_OK;
-    }
+    bool software = false, as_json = false;
+    const struct command_option options[] = {
+        {"software", OPTION_SWITCH, &software, .help = "Check the software device instead of the driver."},
+        {"json", OPTION_SWITCH, &as_json, .help = "Print a JSON object."},
+    };
+    const struct command_syntax syntax = {
+        .name = "doctor",
+        .synopsis = "[--software] [--json]",
+        .about =
+            "Checks the driver, the devices and the limits of this machine, and the settings of PyTorch's "
+            "allocator. Exit status 0: sluice works here; 1: it does not.\n",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(*options),
+    };
     char driver[PATH_MAX + 32] = "libcuda.so.1";
-    if (argc > 1) {
-        if (strcmp(argv[1], "--software") != 0 || argc > 2)
-            return usage_error("doctor accepts only --software");
+    int status;
+    if (!read_command_line_of_options(&syntax, argc, argv, &status)) return status;
+    if (software) {
         if (!find_software_device(driver, sizeof(driver) - 32))
             return failure("the software device is not installed");
         strcat(driver, "/libcuda.so.1");
     }
-    struct findings findings = {0};
+    struct json json = {.to = stdout};
+    struct findings findings = {.json = as_json ? &json : NULL};
+    if (as_json) {
+        json_object(&json, NULL, true);
+        json_array(&json, "findings", true);
+    }
     examine_driver(&findings, driver);
     examine_host(&findings);
     examine_framework(&findings);
     examine_library(&findings);
-    if (findings.broken) {
+    if (as_json) {
+        json_close(&json);
+        json_bool(&json, "works", !findings.broken);
+        json_text(&json, "reason", findings.broken ? findings.reason : NULL);
+        json_close(&json);
+    } else if (findings.broken) {
         printf("\nsluice does not work here: %s\n", findings.reason);
-        return EXIT_FAILED;
+    } else {
+        puts("\nsluice works here");
     }
-    puts("\nsluice works here");
-    return EXIT_OK;
+    return findings.broken ? EXIT_FAILED : EXIT_OK;
 }

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "tools/text/json.h"
+
 enum verdict {
     VERDICT_OK,
     VERDICT_NOTE,   /* works with restrictions */
@@ -11,11 +13,12 @@ enum verdict {
 };
 
 struct findings {
+    struct json *json; /* NULL: findings are printed as text */
     bool broken;
     char reason[256]; /* of the first VERDICT_BROKEN */
 };
 
-/* Prints one aligned line and remembers the first VERDICT_BROKEN. */
+/* Prints one aligned line, or a JSON object, and remembers the first VERDICT_BROKEN. */
 void find(struct findings *findings, enum verdict verdict, const char *subject, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -1,5 +1,5 @@
 /* `sluice options [--markdown]`: prints the option table; docs/options.md is made with it. */
-#include <string.h>
+#include <stdio.h>
 
 #include "base/options.h"
 #include "base/options_text.h"
@@ -8,28 +8,21 @@
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
 
-static void print_help(void)
-{
-    FILE *to = help_begin();
-    fputs("Usage: sluice options [--markdown]\n"
-          "Prints the options of sluice run, which are also environment variables.\n\n"
-          "Options:\n"
-          "  --markdown\n"
-          "      Print the page docs/options.md.\n"
-          "  --help\n"
-          "      Print this help.\n",
-          to);
-    help_end(to);
-}
-
 int command_options(int argc, char **argv)
 {
-    if (wants_help(argc, argv)) {
-        print_help();
-        return EXIT_OK;
-    }
-    bool markdown = argc == 2 && !strcmp(argv[1], "--markdown");
-    if (argc > 1 && !markdown) return usage_error("options accepts only --markdown");
+    bool markdown = false;
+    const struct command_option options[] = {
+        {"markdown", OPTION_SWITCH, &markdown, .help = "Print the page docs/options.md."},
+    };
+    const struct command_syntax syntax = {
+        .name = "options",
+        .synopsis = "[--markdown]",
+        .about = "Prints the options of sluice run, which are also environment variables.\n",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(*options),
+    };
+    int status;
+    if (!read_command_line_of_options(&syntax, argc, argv, &status)) return status;
     FILE *to = markdown ? stdout : help_begin();
     sl_options_print(to, markdown);
     if (!markdown) help_end(to);

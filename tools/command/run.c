@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/framework.h"
+#include "base/option_table.h"
 #include "base/options.h"
 #include "base/options_path.h"
 #include "base/options_text.h"
@@ -18,10 +19,12 @@
 #include "tools/command/places.h"
 #include "tools/command/watch.h"
 #include "tools/text/command_line.h"
+#include "tools/text/completion.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
 #include "trace/trace_format.h"
 
+#define SOFTWARE_HELP "Use the software device softcuda instead of a GPU."
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static void print_help(void)
@@ -33,7 +36,7 @@ static void print_help(void)
           "Exits with the status of COMMAND; 2: wrong usage, 126: COMMAND cannot be run, 127: there is no "
           "such command.\n\n"
           "  --software\n"
-          "      Use the software device softcuda instead of a GPU.\n"
+          "      " SOFTWARE_HELP "\n"
           "  -v\n"
           "      Short for --verbose; -vv gives it twice.\n",
           to);
@@ -169,8 +172,27 @@ static void ask_frameworks(void)
     for (size_t i = 0; i < count; i++) putenv(entries[i]);
 }
 
+static void print_completions(void)
+{
+    struct completion_option options[SL_OPTION_COUNT + 1];
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++) {
+        const struct sl_option_row *row = &sl_option_rows[i];
+        options[i] = (struct completion_option){.name = row->flag,
+                                                .help = row->help,
+                                                .takes_value = row->type != TYPE_INTEGER,
+                                                .takes_file = row->type == TYPE_STRING,
+                                                .values = row->type == TYPE_ENUM ? row->names : NULL};
+    }
+    options[SL_OPTION_COUNT] = (struct completion_option){.name = "software", .help = SOFTWARE_HELP};
+    completion_print(options, SL_OPTION_COUNT + 1, OPERANDS_COMMAND);
+}
+
 int command_run(int argc, char **argv)
 {
+    if (completion_is_wanted()) {
+        print_completions();
+        return EXIT_OK;
+    }
     if (wants_help(argc, argv)) {
         print_help();
         return EXIT_OK;

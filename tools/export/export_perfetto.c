@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "tools/analyses/timeline.h"
 #include "tools/export/export_tracks.h"
 #include "tools/model/sorted.h"
 #include "tools/model/trace_open.h"
@@ -17,7 +18,10 @@ static bool find_lane(struct exporter *exporter, struct lanes *lanes, struct per
         return true;
     }
     if (lanes->count == LANES_MAX) return false;
-    slice->track = perfetto_track(&exporter->perfetto, lanes->parent, lanes->name);
+    char name[128];
+    if (!lanes->count) lanes->rank = perfetto_reserve(&exporter->perfetto, LANES_MAX);
+    snprintf(name, sizeof(name), lanes->count ? "%s %02zu" : "%s", lanes->name, lanes->count + 1);
+    slice->track = perfetto_track_at(&exporter->perfetto, lanes->parent, name, lanes->rank + lanes->count);
     lanes->at[lanes->count].track = slice->track;
     lanes->at[lanes->count++].end_ns = slice->end_ns;
     return true;
@@ -75,39 +79,40 @@ static void add_to_counter(struct exporter *exporter, struct counter *counter, u
 
 /* The link and the memory */
 
-enum { CLOCK_ERROR_NS = 1000000 };
-
-/* The start of a transfer. It cannot precede the launch at which it was issued. If it does, because a
- * simulated device has its own clock, the launch's time is returned. */
-static uint64_t transfer_begin(const struct model *model, const struct model_transfer *transfer)
+/* When the launch was made at which the transfer was issued. */
+static uint64_t issued_ns(const struct model *model, const struct model_transfer *transfer)
 {
     uint32_t launch = model_find_launch(model, transfer->tick);
-    if (launch == SL_NONE) return transfer->began_ns;
-    uint64_t issued_ns = model->launches.at[launch].time_ns;
-    bool early = issued_ns > CLOCK_ERROR_NS && transfer->began_ns < issued_ns - CLOCK_ERROR_NS;
-    return early ? issued_ns : transfer->began_ns;
+    return launch == SL_NONE ? transfer->began_ns : model->launches.at[launch].time_ns;
 }
 
 static void export_transfers(struct exporter *exporter)
 {
     const struct model *model = exporter->model;
     if (!model->transfers.count) return;
-    uint64_t parent = perfetto_track(&exporter->perfetto, exporter->process, "Link");
+    bool own_clock = device_has_own_clock(model);
+    uint64_t free_ns[2] = {0}; /* when the last transfer of each direction ends, on the program's clock */
+    uint64_t parent =
+        perfetto_track(&exporter->perfetto, exporter->process, own_clock ? "Link" OF_OWN_CLOCK : "Link");
     struct lanes in = {.parent = parent, .name = "To the device"};
     struct lanes out = {.parent = parent, .name = "From the device"};
     for (size_t i = 0; i < model->transfers.count; i++) {
         const struct model_transfer *transfer = &model->transfers.at[i];
         bool inward = transfer->kind == SL_ACTION_FETCH || transfer->kind == SL_ACTION_POPULATE;
-        uint64_t begin = transfer_begin(model, transfer);
+        /* By the program's clock, it begins when it was issued, or when its direction of the link is free. */
+        uint64_t begin = own_clock ? issued_ns(model, transfer) : transfer->began_ns;
+        if (own_clock && begin < free_ns[inward]) begin = free_ns[inward];
+        free_ns[inward] = begin + transfer->took_ns;
         struct perfetto_note notes[] = {{"tick", .number = transfer->tick},
                                         {"chunk", .number = transfer->chunk},
-                                        {"bytes", .number = transfer->bytes}};
+                                        {"bytes", .number = transfer->bytes},
+                                        {"began_on_device_clock_ns", .number = transfer->began_ns}};
         struct perfetto_event slice = {.name = move_cause_name(transfer->cause),
                                        .category = move_kind_name(transfer->kind),
                                        .begin_ns = begin,
                                        .end_ns = begin + transfer->took_ns,
                                        .notes = notes,
-                                       .note_count = 3};
+                                       .note_count = own_clock ? 4 : 3};
         export_slice(exporter, inward ? &in : &out, &slice);
     }
 }
@@ -210,22 +215,42 @@ static void export_phases(struct exporter *exporter)
     }
 }
 
-static void export_stalls(struct exporter *exporter)
+/* A stall, and when it began: at its launch, if that is known. It is recorded later, often after others. */
+struct placed_stall {
+    uint64_t begin_ns;
+    const struct model_stall *stall;
+};
+
+static bool export_stalls(struct exporter *exporter)
 {
     const struct model *model = exporter->model;
-    struct lanes lanes = {.parent = exporter->process, .name = "Stalls"};
+    struct lanes lanes = {.parent = exporter->process,
+                          .name = device_has_own_clock(model) ? "Stalls" OF_OWN_CLOCK : "Stalls"};
+    struct placed_stall *placed = malloc((model->stalls.count + 1) * sizeof(*placed));
+    if (!placed) return false;
     for (size_t i = 0; i < model->stalls.count; i++) {
         const struct model_stall *stall = &model->stalls.at[i];
+        uint32_t launch = stall->launch ? model_find_launch(model, stall->launch) : SL_NONE;
+        placed[i].stall = stall;
+        placed[i].begin_ns =
+            launch == SL_NONE ? before(stall->time_ns, stall->took_ns) : model->launches.at[launch].time_ns;
+    }
+    bool sorted =
+        sort_by_key(placed, model->stalls.count, sizeof(*placed), offsetof(struct placed_stall, begin_ns));
+    for (size_t i = 0; sorted && i < model->stalls.count; i++) {
+        const struct model_stall *stall = placed[i].stall;
         struct perfetto_note notes[] = {{"known_at_tick", .number = stall->tick},
                                         {"chunks", .number = stall->chunks},
                                         {"took_ns", .number = stall->took_ns}};
         struct perfetto_event slice = {.name = "waits for its data",
-                                       .begin_ns = before(stall->time_ns, stall->took_ns),
-                                       .end_ns = stall->time_ns,
+                                       .begin_ns = placed[i].begin_ns,
+                                       .end_ns = placed[i].begin_ns + stall->took_ns,
                                        .notes = notes,
                                        .note_count = 3};
         export_slice(exporter, &lanes, &slice);
     }
+    free(placed);
+    return sorted;
 }
 
 static void export_waits(struct exporter *exporter)
@@ -282,7 +307,7 @@ static bool export_tracks(struct exporter *exporter)
     export_transfers(exporter);
     export_moves(exporter);
     good = good && export_live_bytes(exporter);
-    export_stalls(exporter);
+    good = good && export_stalls(exporter);
     export_waits(exporter);
     export_trouble(exporter);
     return good;

@@ -7,12 +7,16 @@
 
 enum { LANES_MAX = 64 };
 
-/* Slices that may overlap, on several tracks of the same name, which Perfetto shows as one. Set parent and
+/* Ends the names of tracks with two clocks: those of a device that has its own (device_has_own_clock). */
+#define OF_OWN_CLOCK " (begins: program's clock; lengths: device's clock)"
+
+/* Slices that may overlap, on several tracks below one another: "NAME", "NAME 02" and so on. Set parent and
  * name, zero the rest. */
 struct lanes {
     uint64_t parent;
     const char *name;
     size_t count;
+    uint64_t rank; /* of the first track among its siblings */
     struct {
         uint64_t track, end_ns;
     } at[LANES_MAX];

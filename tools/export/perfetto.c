@@ -161,11 +161,11 @@ bool perfetto_close(struct perfetto *perfetto)
 }
 
 /* Begins the descriptor of a new track in *packet; the caller ends both. */
-static uint64_t begin_track(struct perfetto *perfetto, uint64_t parent, const char *name, size_t *packet,
-                            size_t *descriptor)
+static uint64_t begin_track(struct perfetto *perfetto, uint64_t parent, const char *name, uint64_t rank,
+                            size_t *packet, size_t *descriptor)
 {
     struct protobuf *message = &perfetto->packet;
-    uint64_t rank = ++perfetto->track_count, uuid = sl_mix(perfetto->salt + rank);
+    uint64_t uuid = sl_mix(perfetto->salt + ++perfetto->track_count);
     if (!uuid) uuid = perfetto->salt;
     *packet = begin_packet(perfetto);
     *descriptor = protobuf_begin(message, PACKET_TRACK_DESCRIPTOR);
@@ -186,7 +186,7 @@ static void end_track(struct perfetto *perfetto, size_t packet, size_t descripto
 uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const char *name, unsigned order)
 {
     size_t packet, descriptor;
-    uint64_t uuid = begin_track(perfetto, 0, name, &packet, &descriptor);
+    uint64_t uuid = begin_track(perfetto, 0, name, perfetto_reserve(perfetto, 1), &packet, &descriptor);
     size_t inner = protobuf_begin(&perfetto->packet, TRACK_PROCESS);
     protobuf_signed(&perfetto->packet, PROCESS_PID, (int32_t)process);
     if (order) protobuf_number(&perfetto->packet, PROCESS_ORDER, order);
@@ -196,18 +196,29 @@ uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const cha
     return uuid;
 }
 
-uint64_t perfetto_track(struct perfetto *perfetto, uint64_t parent, const char *name)
+uint64_t perfetto_reserve(struct perfetto *perfetto, unsigned count)
+{
+    perfetto->last_rank += count;
+    return perfetto->last_rank - count + 1;
+}
+
+uint64_t perfetto_track_at(struct perfetto *perfetto, uint64_t parent, const char *name, uint64_t rank)
 {
     size_t packet, descriptor;
-    uint64_t uuid = begin_track(perfetto, parent, name, &packet, &descriptor);
+    uint64_t uuid = begin_track(perfetto, parent, name, rank, &packet, &descriptor);
     end_track(perfetto, packet, descriptor);
     return uuid;
+}
+
+uint64_t perfetto_track(struct perfetto *perfetto, uint64_t parent, const char *name)
+{
+    return perfetto_track_at(perfetto, parent, name, perfetto_reserve(perfetto, 1));
 }
 
 uint64_t perfetto_byte_counter(struct perfetto *perfetto, uint64_t parent, const char *name)
 {
     size_t packet, descriptor;
-    uint64_t uuid = begin_track(perfetto, parent, name, &packet, &descriptor);
+    uint64_t uuid = begin_track(perfetto, parent, name, perfetto_reserve(perfetto, 1), &packet, &descriptor);
     size_t counter = protobuf_begin(&perfetto->packet, TRACK_COUNTER);
     protobuf_number(&perfetto->packet, COUNTER_UNIT, UNIT_SIZE_BYTES);
     protobuf_end(&perfetto->packet, counter);

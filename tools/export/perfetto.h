@@ -21,6 +21,7 @@ struct perfetto {
     size_t text_count, text_room, texts_written;
     struct sl_map text_of; /* hash of kind and text -> index */
     uint64_t salt, track_count;
+    uint64_t last_rank;                         /* the largest that a track has */
     uint64_t packets, slices, moments, samples; /* written */
     uint64_t (*on_trace)(const void *clock, uint64_t ns);
     const void *clock;
@@ -64,6 +65,10 @@ bool perfetto_close(struct perfetto *perfetto);
  * name and parent are shown as one. `order`: of processes, from 1; 0: any. */
 uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const char *name, unsigned order);
 uint64_t perfetto_track(struct perfetto *perfetto, uint64_t parent, const char *name);
+
+/* The first of `count` places among siblings that come after all tracks so far, for perfetto_track_at. */
+uint64_t perfetto_reserve(struct perfetto *perfetto, unsigned count);
+uint64_t perfetto_track_at(struct perfetto *perfetto, uint64_t parent, const char *name, uint64_t rank);
 uint64_t perfetto_byte_counter(struct perfetto *perfetto, uint64_t parent, const char *name);
 
 /* Slices of one track must be nested or disjoint. A slice with an unknown end is begun first and ended with

@@ -115,15 +115,24 @@ static void print_waste(const struct plan_report *report)
     puts(".");
 }
 
+/* The launches that were replayed, and those of them whose times are guessed. */
+static void count_launches(const struct plan_report *report, uint64_t *launches, uint64_t *guessed)
+{
+    *launches = *guessed = 0;
+    for (size_t r = 0; r < report->job->count; r++) {
+        *launches += report->job->ranks[r].launches;
+        *guessed += report->job->ranks[r].guessed;
+    }
+}
+
 static void print_program(const struct plan_report *report)
 {
     const struct replay_program *first = report->job->ranks;
-    uint64_t launches = 0, lost = 0, guessed = 0;
+    uint64_t launches, guessed, lost = 0;
     bool whole = true;
+    count_launches(report, &launches, &guessed);
     for (size_t r = 0; r < report->job->count; r++) {
-        launches += first[r].launches;
         lost += first[r].lost;
-        guessed += first[r].guessed;
         whole = whole && first[r].whole;
     }
     printf("%u %s of %" PRIu64 " launches in total were replayed%s.\n",
@@ -211,13 +220,20 @@ static void print_least(const struct prediction *least)
 bool plan_print_text(const struct plan_report *report)
 {
     char need[SL_BYTES_TEXT], time[TIME_TEXT];
+    uint64_t launches, guessed;
     const struct prediction *first = &report->predictions->at[0];
     if (has_ranks(report))
         printf("%zu ranks: each needs up to ", report->job->count);
     else
         fputs("the program needs ", stdout);
-    printf("%s of device memory; a step takes %s with all of it on the device\n\n",
+    printf("%s of device memory; a step takes %s with all of it on the device\n",
            sl_bytes_text(peak_bytes(report), need), time_text(first->resident_ns, time));
+    count_launches(report, &launches, &guessed);
+    if (2 * guessed > launches)
+        printf("These step times may be far off: the times of %" PRIu64 " %% of the launches are guessed.\n"
+               "sluice run --trace-sample 1 --trace FILE -- COMMAND records them.\n",
+               100 * guessed / launches);
+    putchar('\n');
     if (!print_table(report) || !print_ranks(report)) return false;
     print_waste(report);
     print_program(report);
@@ -312,12 +328,11 @@ static void print_job(struct json *json, const struct plan_report *report)
 void plan_print_json(const struct plan_report *report)
 {
     size_t ranks = report->job->count;
-    uint64_t launches = 0, guessed = 0;
+    uint64_t launches, guessed;
     bool complete = true;
     struct json json = {.to = stdout};
+    count_launches(report, &launches, &guessed);
     for (size_t r = 0; r < ranks; r++) {
-        launches += report->job->ranks[r].launches;
-        guessed += report->job->ranks[r].guessed;
         complete = complete && report->job->ranks[r].model->problem.status == SL_OK;
     }
     json_object(&json, NULL, true);

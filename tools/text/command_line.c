@@ -7,26 +7,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/text/completion.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
 
 /* Results of getopt_long; characters of short options are smaller. */
 enum { FIRST_OPTION = 256, HELP = FIRST_OPTION + COMMAND_OPTIONS_MAX };
 
-static void print_words(FILE *to, const struct command_option *option)
+enum { ALLOWED_TEXT = 128 }; /* bytes for the words that an option takes */
+
+/* "a|b|c" of the words that the option takes; longer lists are cut. */
+static const char *join_words(const char *const *words, char *out, size_t bytes)
 {
-    for (size_t i = 0; option->words[i]; i++) fprintf(to, "%s%s", i ? "|" : "", option->words[i]);
+    size_t used = 0;
+    for (size_t i = 0; words[i] && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s", i ? "|" : "", words[i]);
+    return out;
 }
 
 static void print_help(const struct command_syntax *syntax)
 {
     FILE *to = help_begin();
+    char words[ALLOWED_TEXT];
     fprintf(to, "Usage: sluice %s %s\n%s\nOptions:\n", syntax->name, syntax->synopsis, syntax->about);
     for (size_t i = 0; i < syntax->option_count; i++) {
         const struct command_option *option = &syntax->options[i];
         fprintf(to, "  --%s%s", option->name, option->kind == OPTION_SWITCH ? "" : " ");
         if (option->kind == OPTION_WORD)
-            print_words(to, option);
+            fputs(join_words(option->words, words, sizeof(words)), to);
         else if (option->argument)
             fputs(option->argument, to);
         fprintf(to, "\n      %s\n", option->help);
@@ -53,25 +61,16 @@ static int unknown_option(const struct command_syntax *syntax, const char *word)
     return unknown_word("option", word, option_name, help);
 }
 
-static const char *const *option_words;
-static const char *option_word(size_t index)
+static int take_word(const struct command_option *option, const char *value)
 {
-    return option_words[index];
-}
-
-static int take_word(const struct command_syntax *syntax, const struct command_option *option,
-                     const char *value)
-{
+    char allowed[ALLOWED_TEXT];
     for (unsigned i = 0; option->words[i]; i++) {
         if (strcmp(option->words[i], value) != 0) continue;
         *(unsigned *)option->value = i;
         return EXIT_OK;
     }
-    char what[96], help[64];
-    snprintf(what, sizeof(what), "value of --%s:", option->name);
-    snprintf(help, sizeof(help), "sluice %s", syntax->name);
-    option_words = option->words;
-    return unknown_word(what, value, option_word, help);
+    return usage_error("--%s %s is not allowed: it takes %s", option->name, value,
+                       join_words(option->words, allowed, sizeof(allowed)));
 }
 
 static int take_number(const struct command_option *option, const char *value)
@@ -85,8 +84,7 @@ static int take_number(const struct command_option *option, const char *value)
     return EXIT_OK;
 }
 
-static int take_option(const struct command_syntax *syntax, const struct command_option *option,
-                       const char *value)
+static int take_option(const struct command_option *option, const char *value)
 {
     switch (option->kind) {
     case OPTION_SWITCH:
@@ -98,7 +96,7 @@ static int take_option(const struct command_syntax *syntax, const struct command
         *(const char **)option->value = value;
         return *value ? EXIT_OK : usage_error("--%s needs a value", option->name);
     case OPTION_WORD:
-        return take_word(syntax, option, value);
+        return take_word(option, value);
     }
     return EXIT_USAGE;
 }
@@ -138,10 +136,32 @@ static int take_operand(const struct command_syntax *syntax, int argc, char **ar
     return EXIT_OK;
 }
 
+static void print_completions(const struct command_syntax *syntax, enum completion_operands operands)
+{
+    static const char *const files[] = {"FILE", "OUT", "FOLDER"};
+    struct completion_option options[COMMAND_OPTIONS_MAX];
+    char words[COMMAND_OPTIONS_MAX][ALLOWED_TEXT];
+    for (size_t i = 0; i < syntax->option_count; i++) {
+        const struct command_option *from = &syntax->options[i];
+        options[i] = (struct completion_option){
+            .name = from->name, .help = from->help, .takes_value = from->kind != OPTION_SWITCH};
+        if (from->kind == OPTION_WORD)
+            options[i].values = join_words(from->words, words[i], sizeof(words[i]));
+        for (size_t f = 0; f < sizeof(files) / sizeof(*files); f++)
+            options[i].takes_file |= from->argument && !strcmp(from->argument, files[f]);
+    }
+    completion_print(options, syntax->option_count, operands);
+}
+
 /* The operands remain at argv[optind]. */
-static bool read_options(const struct command_syntax *syntax, int argc, char **argv, int *status)
+static bool read_options(const struct command_syntax *syntax, enum completion_operands operands, int argc,
+                         char **argv, int *status)
 {
     *status = EXIT_OK;
+    if (completion_is_wanted()) {
+        print_completions(syntax, operands);
+        return false;
+    }
     struct option table[COMMAND_OPTIONS_MAX + 2];
     fill_getopt_table(syntax, table);
     optind = 0; /* restarts getopt */
@@ -155,7 +175,7 @@ static bool read_options(const struct command_syntax *syntax, int argc, char **a
         if (result < FIRST_OPTION)
             *status = refuse(syntax, result, argv[optind - 1]);
         else
-            *status = take_option(syntax, &syntax->options[result - FIRST_OPTION], optarg);
+            *status = take_option(&syntax->options[result - FIRST_OPTION], optarg);
         if (*status != EXIT_OK) return false;
     }
     return true;
@@ -164,7 +184,7 @@ static bool read_options(const struct command_syntax *syntax, int argc, char **a
 bool read_command_line(const struct command_syntax *syntax, int argc, char **argv, const char **file,
                        int *status)
 {
-    if (!read_options(syntax, argc, argv, status)) return false;
+    if (!read_options(syntax, OPERANDS_FILES, argc, argv, status)) return false;
     *status = take_operand(syntax, argc, argv, file);
     return *status == EXIT_OK;
 }
@@ -172,7 +192,7 @@ bool read_command_line(const struct command_syntax *syntax, int argc, char **arg
 bool read_command_line_of_files(const struct command_syntax *syntax, int argc, char **argv, size_t least,
                                 char ***files, size_t *count, int *status)
 {
-    if (!read_options(syntax, argc, argv, status)) return false;
+    if (!read_options(syntax, OPERANDS_FILES, argc, argv, status)) return false;
     if ((size_t)(argc - optind) < least) {
         *status = least == 1 ? no_file(syntax)
                              : usage_error("%s takes at least %zu files; see sluice %s --help", syntax->name,
@@ -182,6 +202,15 @@ bool read_command_line_of_files(const struct command_syntax *syntax, int argc, c
     *files = argv + optind;
     *count = (size_t)(argc - optind);
     return true;
+}
+
+bool read_command_line_of_options(const struct command_syntax *syntax, int argc, char **argv, int *status)
+{
+    if (!read_options(syntax, OPERANDS_NONE, argc, argv, status)) return false;
+    if (optind == argc) return true;
+    *status =
+        usage_error("%s takes no arguments but options; see sluice %s --help", syntax->name, syntax->name);
+    return false;
 }
 
 bool wants_help(int argc, char **argv)

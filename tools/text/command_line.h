@@ -31,14 +31,18 @@ struct command_syntax {
 enum { COMMAND_OPTIONS_MAX = 24 };
 
 /* Parses the options of `argv` (argv[0] is the subcommand's name) and its one operand, a file. Options may
- * stand before or after it; "--" ends them. False: the command ends with *status, because the help was
- * printed or an error was reported on stderr. Not thread-safe. */
+ * stand before or after it; "--" ends them. False: the command ends with *status, because the help or
+ * candidates for a completion (completion.h) were printed, or an error was reported on stderr. Not
+ * thread-safe. */
 bool read_command_line(const struct command_syntax *syntax, int argc, char **argv, const char **file,
                        int *status);
 
 /* The same for at least `least` operands: *count words from *files on, in argv. */
 bool read_command_line_of_files(const struct command_syntax *syntax, int argc, char **argv, size_t least,
                                 char ***files, size_t *count, int *status);
+
+/* The same for a command without operands. */
+bool read_command_line_of_options(const struct command_syntax *syntax, int argc, char **argv, int *status);
 
 /* Whether argv[1] requests help, for commands without such a table. */
 bool wants_help(int argc, char **argv);

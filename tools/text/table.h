@@ -31,8 +31,14 @@ void table_time(struct table *table, uint64_t ns);
 /* The share of `part` in `whole` in per cent, "-" if `whole` is 0. */
 void table_share(struct table *table, uint64_t part, uint64_t whole);
 
-/* Prints the titles and the rows, cut to the width of `to` if that is a terminal. False: out of memory. */
+/* Prints the titles and the rows. If `to` is a terminal, the elastic column is shortened until they fit; if
+ * that is not enough, the columns are printed in parts below one another, each with the first column. False:
+ * out of memory. */
 bool table_print(const struct table *table, FILE *to);
+/* Prints a text that has `before` columns in front of it, cut at the end of the line if `to` is a terminal.
+ * Precondition: defuse_text(text). */
+void print_fitted(const char *text, size_t before, FILE *to);
+
 void table_free(struct table *table);
 
 /* "812 ns", "3.20 ms", "75.1 s". Returns `out`. */

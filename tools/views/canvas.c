@@ -6,7 +6,8 @@
 
 enum {
     LABEL = 16,  /* columns before the drawing */
-    FIGURE = 11, /* columns after it */
+    FIGURE = 15, /* columns after it: "12.62 MiB peak" */
+    WHAT = 4,    /* of them for the last word */
     FRAME = 2,
     NARROW = 48, /* drawings narrower than this have no figures */
     LEVELS = 8,
@@ -47,21 +48,21 @@ static void begin_row(const struct canvas *canvas, const char *label)
     printf("%-*.*s%s", LABEL, LABEL, label, bar(canvas));
 }
 
-static void end_row(const struct canvas *canvas, const char *figure)
+static void end_row(const struct canvas *canvas, const char *figure, const char *what)
 {
     fputs(bar(canvas), stdout);
-    if (canvas->figures) printf("%*s", FIGURE, figure);
+    if (canvas->figures) printf("%*s %-*s", FIGURE - WHAT - 1, figure, WHAT, what);
     putchar('\n');
 }
 
 void canvas_row(const struct canvas *canvas, const char *label, enum terminal_style style,
-                const uint64_t *row, uint64_t full, const char *figure)
+                const uint64_t *row, uint64_t full, const char *figure, const char *what)
 {
     begin_row(canvas, label);
     fputs(style_text(stdout, style), stdout);
     for (uint32_t s = 0; s < canvas->columns; s++) draw_level(canvas, level_of(row[s], full));
     if (style) fputs(style_text(stdout, STYLE_NONE), stdout);
-    end_row(canvas, figure);
+    end_row(canvas, figure, what);
 }
 
 void canvas_phases(const struct canvas *canvas, const char *label, const uint8_t *phase)
@@ -77,14 +78,14 @@ void canvas_phases(const struct canvas *canvas, const char *label, const uint8_t
         }
         printf("%-*.*s", (int)room, (int)room, name);
     }
-    end_row(canvas, "");
+    end_row(canvas, "", "");
 }
 
-void canvas_axis(const struct canvas *canvas, uint64_t ns)
+void canvas_axis(const struct canvas *canvas, uint64_t ns, const char *clock)
 {
     char text[TIME_TEXT];
     time_text(ns, text);
-    printf("%*s 0%*s\n", LABEL, "", (int)canvas->columns - 1, text);
+    printf("%-*.*s 0%*s\n", LABEL, LABEL, clock, (int)canvas->columns - 1, text);
 }
 
 uint64_t row_most(const uint64_t *row, uint32_t count)

@@ -128,7 +128,7 @@ void job_print_clocks(const struct job *job)
     if (fitted + 1 == job->count) return;
     printf("%s lined up by the time since 1970, as %s.\n",
            fitted ? "Those of the other ranks are" : "Clocks are",
-           own ? "the device has a clock of its own" : "no timed collective relates them");
+           own ? "the device has its own clock" : "no timed collective relates them");
 }
 
 int job_close(struct job *job, int status)

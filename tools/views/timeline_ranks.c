@@ -134,21 +134,28 @@ static void draw_rank(const struct view *view, size_t r, const struct scales *sc
     snprintf(label, sizeof(label), "rank %" PRIu32, view->job->numbers[r]);
     canvas_phases(canvas, label, rank->timeline.phase);
     canvas_row(canvas, "  on the device", STYLE_NONE, rank->timeline.resident, scales->memory_bytes,
-               sl_bytes_text(row_most(rank->timeline.resident, canvas->columns), text));
+               sl_bytes_text(row_most(rank->timeline.resident, canvas->columns), text), "peak");
     for (unsigned d = 0; d < DIRECTIONS; d++) {
         uint64_t bytes = row_sum(rank->moved[d], canvas->columns);
         if (bytes)
             canvas_row(canvas, ways[d], STYLE_GREEN, rank->moved[d], scales->moved_bytes,
-                       sl_bytes_text(bytes, text));
+                       sl_bytes_text(bytes, text), "sum");
     }
     uint64_t stalled = row_sum(rank->timeline.stall_ns, canvas->columns),
              waited = row_sum(rank->waited_ns, canvas->columns);
     if (stalled)
         canvas_row(canvas, "  stalled", STYLE_RED, rank->timeline.stall_ns, scales->stretch_ns,
-                   time_text(stalled, time));
+                   time_text(stalled, time), "sum");
     if (waited)
         canvas_row(canvas, "  waits (peers)", STYLE_YELLOW, rank->waited_ns, scales->stretch_ns,
-                   time_text(waited, time));
+                   time_text(waited, time), "sum");
+}
+
+static bool other_clock(const struct view *view)
+{
+    for (size_t r = 0; r < view->job->count; r++)
+        if (view->ranks[r].timeline.other_clock || view->job->clocks[r].own_device_clock) return true;
+    return false;
 }
 
 static void print_text(const struct view *view)
@@ -159,7 +166,10 @@ static void print_text(const struct view *view)
     if (view->step) printf(", iteration %" PRIu64, view->step);
     printf(", %s\n", time_text(view->end_ns - view->begin_ns, text));
     for (size_t r = 0; r < view->job->count; r++) draw_rank(view, r, &scales);
-    canvas_axis(view->canvas, view->end_ns - view->begin_ns);
+    canvas_axis(view->canvas, view->end_ns - view->begin_ns, other_clock(view) ? "program's time" : "");
+    if (other_clock(view))
+        puts("The device has its own clock: traffic is drawn when it was issued; the sums of\n"
+             "stalls and waits are the device's time.");
     if (!view->step) puts("Not all ranks have iterations: the drawing shows the whole traces.");
     job_print_clocks(view->job);
 }

@@ -26,9 +26,16 @@ static const struct trace_command {
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
 
+const char *trace_command_name(size_t index, const char **help)
+{
+    if (index >= COMMAND_COUNT) return NULL;
+    *help = commands[index].help;
+    return commands[index].name;
+}
+
 static const char *command_name(size_t index)
 {
-    return index < COMMAND_COUNT ? commands[index].name : NULL;
+    return trace_command_name(index, &(const char *){NULL});
 }
 
 static void print_help(void)

@@ -2,8 +2,14 @@
 #ifndef SLUICE_TOOL_TRACE_H
 #define SLUICE_TOOL_TRACE_H
 
+#include <stddef.h>
+
 /* argv[0] is the command's name. They return the exit status. */
 int command_trace(int argc, char **argv);
+
+/* The name of command `index`, and what it does, for lists. NULL: there are no more. */
+const char *trace_command_name(size_t index, const char **help);
+
 int trace_info(int argc, char **argv);
 int trace_phases(int argc, char **argv);
 int trace_timeline(int argc, char **argv);

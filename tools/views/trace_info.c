@@ -32,7 +32,9 @@ static const char *const metadata[][2] = {{"command", "command"},
 
 static void print_row(const char *what, const char *value)
 {
-    printf("%-20s %s\n", what, value);
+    int before = printf("%-20s ", what);
+    print_fitted(value, (size_t)before, stdout);
+    putchar('\n');
 }
 
 static void print_bytes(const char *what, uint64_t bytes)

@@ -12,20 +12,24 @@
 #include "tools/text/command_line.h"
 #include "tools/text/json.h"
 #include "tools/text/messages.h"
+#include "tools/text/table.h"
 #include "tools/text/terminal.h"
 
 enum { SHOWN = 10 };
+#define FRAME_INDENT "      "
 
-static bool as_json;
+static bool as_json, all_frames;
 static uint64_t limit = UINT64_MAX;
 
 static const struct command_option options[] = {
     {"json", OPTION_SWITCH, &as_json, NULL, "Print JSON with all sites.", NULL},
     {"limit", OPTION_NUMBER, &limit, "N", "Print the N largest sites (10; all with --json).", NULL},
+    {"all-frames", OPTION_SWITCH, &all_frames, NULL,
+     "Print every frame of the CPython interpreter, instead of a line for each run of them.", NULL},
 };
 static const struct command_syntax syntax = {
     .name = "trace sites",
-    .synopsis = "[--json] [--limit N] FILE",
+    .synopsis = "[--json] [--limit N] [--all-frames] FILE",
     .about = "Prints the allocation sites of the program, the largest first: the most memory that each held "
              "at one time, its part of the peak of all memory, its allocations, the number of launches that "
              "they live, refused allocations, and the call stack. Functions and lines are read from the "
@@ -47,20 +51,53 @@ static size_t own_frames(const struct frame *frames, size_t count)
     return count;
 }
 
-static void print_frame(const struct frame *frame)
+/* Whether the frame is of CPython itself: its library, or the program that contains it. */
+static bool is_interpreter(const struct frame *frame)
+{
+    const char *name = frame->module ? file_name(frame->module->path) : "";
+    if (!strncmp(name, "lib", 3)) name += 3;
+    if (strncmp(name, "python", 6) != 0) return false;
+    const char *rest = name + 6 + strspn(name + 6, "0123456789.");
+    return !*rest || !strncmp(rest, "so", 2);
+}
+
+/* Where the code of the frame is: its line, or its offset in a file. */
+static void print_place(const struct frame *frame, char *out, size_t bytes)
 {
     const char *module = frame->module ? file_name(frame->module->path) : NULL;
-    fputs("      ", stdout);
     if (frame->function && frame->source)
-        printf("%s  %s%s:%u%s%s\n", frame->function, style_text(stdout, STYLE_DIM), frame->source,
-               frame->line, frame->inlined ? " (inlined)" : "", style_text(stdout, STYLE_NONE));
-    else if (frame->function)
-        printf("%s  %s%s+0x%" PRIx64 "%s\n", frame->function, style_text(stdout, STYLE_DIM), module,
-               frame->offset, style_text(stdout, STYLE_NONE));
-    else if (module)
-        printf("%s+0x%" PRIx64 "\n", module, frame->offset);
+        snprintf(out, bytes, "%s:%u%s", frame->source, frame->line, frame->inlined ? " (inlined)" : "");
     else
-        printf("0x%" PRIx64 "\n", frame->offset);
+        snprintf(out, bytes, "%s%s0x%" PRIx64, module ? module : "", module ? "+" : "", frame->offset);
+}
+
+/* On a terminal, a long function is cut so that the place fits on the line. */
+static void print_frame(const struct frame *frame)
+{
+    char place[512];
+    print_place(frame, place, sizeof(place));
+    fputs(FRAME_INDENT, stdout);
+    if (!frame->function) {
+        puts(place);
+        return;
+    }
+    print_fitted(frame->function, strlen(FRAME_INDENT) + 2 + text_columns(place), stdout);
+    printf("  %s%s%s\n", style_text(stdout, STYLE_DIM), place, style_text(stdout, STYLE_NONE));
+}
+
+/* Prints frame `i`, or a line for the frames of the interpreter from there on. Returns the next frame to
+ * print. */
+static size_t print_frames_at(const struct frame *frames, size_t count, size_t i)
+{
+    size_t end = i;
+    while (!all_frames && end < count && is_interpreter(&frames[end])) end++;
+    if (end < i + 2) {
+        print_frame(&frames[i]);
+        return i + 1;
+    }
+    printf(FRAME_INDENT "%s%zu frames of CPython%s\n", style_text(stdout, STYLE_DIM), end - i,
+           style_text(stdout, STYLE_NONE));
+    return end;
 }
 
 static void print_allocations(const struct site_figures *site)
@@ -127,7 +164,7 @@ static void print_site(struct symbols *symbols, size_t number, const struct site
     struct frame frames[FRAMES_MAX];
     size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
     print_figures(number, site);
-    for (size_t i = 0; i < own_frames(frames, count); i++) print_frame(&frames[i]);
+    for (size_t i = 0, own = own_frames(frames, count); i < own;) i = print_frames_at(frames, own, i);
     if (!count) puts("      the trace has no call stack of it");
 }
 

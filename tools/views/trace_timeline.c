@@ -23,9 +23,9 @@ struct drawing {
 };
 
 static void draw(const struct drawing *drawing, const char *label, enum terminal_style style,
-                 const uint64_t *row, uint64_t full, const char *figure)
+                 const uint64_t *row, uint64_t full, const char *figure, const char *what)
 {
-    canvas_row(&drawing->canvas, label, style, row, full, figure);
+    canvas_row(&drawing->canvas, label, style, row, full, figure, what);
 }
 
 static void draw_memory(const struct drawing *drawing)
@@ -34,18 +34,15 @@ static void draw_memory(const struct drawing *drawing)
         STYLE_DIM, STYLE_BLUE, STYLE_YELLOW, STYLE_MAGENTA, STYLE_GREEN, STYLE_CYAN, STYLE_RED};
     const struct timeline *t = &drawing->timeline;
     char text[SL_BYTES_TEXT];
-    uint64_t full = row_most(t->resident, t->count);
-    for (unsigned c = 0; c < CLASS_COUNT; c++)
-        if (row_most(t->of_class[c], t->count) > full) full = row_most(t->of_class[c], t->count);
     for (unsigned c = 1; c <= CLASS_COUNT; c++) {
         unsigned class = c % CLASS_COUNT; /* unknown class last */
         uint64_t peak = row_most(t->of_class[class], t->count);
         if (peak)
-            draw(drawing, class_name(class), styles[class], t->of_class[class], full,
-                 sl_bytes_text(peak, text));
+            draw(drawing, class_name(class), styles[class], t->of_class[class], peak,
+                 sl_bytes_text(peak, text), "peak");
     }
-    draw(drawing, "in all", STYLE_NONE, t->resident, full,
-         sl_bytes_text(row_most(t->resident, t->count), text));
+    uint64_t peak = row_most(t->resident, t->count);
+    draw(drawing, "in all", STYLE_NONE, t->resident, peak, sl_bytes_text(peak, text), "peak");
 }
 
 static void draw_traffic(const struct drawing *drawing)
@@ -53,28 +50,27 @@ static void draw_traffic(const struct drawing *drawing)
     static const char *const ways[DIRECTIONS] = {"in", "out"};
     static const enum terminal_style styles[MOVE_CAUSES] = {STYLE_GREEN, STYLE_RED, STYLE_YELLOW};
     const struct timeline *t = &drawing->timeline;
-    uint64_t full = 1, stretch_ns = (t->end_ns - t->begin_ns) / t->count + 1;
-    for (unsigned d = 0; d < DIRECTIONS; d++)
-        for (unsigned c = 0; c < MOVE_CAUSES; c++) {
-            uint64_t peak = row_most(t->moved[d][c], t->count);
-            if (peak > full) full = peak;
-        }
+    uint64_t stretch_ns = (t->end_ns - t->begin_ns) / t->count + 1;
     for (unsigned d = 0; d < DIRECTIONS; d++) {
         char label[32], text[SL_BYTES_TEXT];
         for (unsigned c = 0; c < MOVE_CAUSES; c++) {
             uint64_t bytes = row_sum(t->moved[d][c], t->count);
             snprintf(label, sizeof(label), "%s, %s", ways[d], move_cause_name(c));
-            if (bytes) draw(drawing, label, styles[c], t->moved[d][c], full, sl_bytes_text(bytes, text));
+            if (bytes)
+                draw(drawing, label, styles[c], t->moved[d][c], row_most(t->moved[d][c], t->count),
+                     sl_bytes_text(bytes, text), "sum");
         }
         if (!t->has_transfers) continue;
         double busy = (double)row_sum(t->busy_ns[d], t->count) / (double)(t->end_ns - t->begin_ns);
         snprintf(label, sizeof(label), "%s, link busy", ways[d]);
         snprintf(text, sizeof(text), "%.0f%%", busy * 100);
-        draw(drawing, label, STYLE_NONE, t->busy_ns[d], stretch_ns, text);
+        draw(drawing, label, STYLE_NONE, t->busy_ns[d], stretch_ns, text, "mean");
     }
     char text[TIME_TEXT];
     uint64_t stalled = row_sum(t->stall_ns, t->count);
-    if (stalled) draw(drawing, "stalled", STYLE_RED, t->stall_ns, stretch_ns, time_text(stalled, text));
+    /* A share of the column's time has no meaning if the stall is measured by another clock. */
+    uint64_t full = t->other_clock ? row_most(t->stall_ns, t->count) : stretch_ns;
+    if (stalled) draw(drawing, "stalled", STYLE_RED, t->stall_ns, full, time_text(stalled, text), "sum");
 }
 
 static void print_notes(const struct drawing *drawing)
@@ -90,7 +86,8 @@ static void print_notes(const struct drawing *drawing)
     if (!drawing->model->moves.count)
         puts("Nothing was moved: all live memory is counted.");
     else if (t->other_clock)
-        puts("The device has a clock of its own: traffic is drawn at its time of issue.");
+        puts("The device has its own clock: the axis shows the program's time; traffic is\n"
+             "drawn when it was issued; the sum of the stalls is the device's time.");
     else if (!t->has_transfers)
         puts("Transfers were not measured: traffic is drawn at its time of issue.");
 }
@@ -106,7 +103,7 @@ static void print_text(struct drawing *drawing)
     canvas_phases(&drawing->canvas, "phase", t->phase);
     draw_memory(drawing);
     draw_traffic(drawing);
-    canvas_axis(&drawing->canvas, t->end_ns - t->begin_ns);
+    canvas_axis(&drawing->canvas, t->end_ns - t->begin_ns, t->other_clock ? "program's time" : "");
     print_notes(drawing);
 }
 
@@ -198,9 +195,11 @@ int trace_timeline(int argc, char **argv)
         .synopsis = "[--width N] [--iteration N] [--json] FILE...",
         .about =
             "Draws one iteration: its phases, device memory by lifetime class, traffic in each direction by "
-            "cause, how busy the link was, and stalls. A full block is the most memory in use, the most "
-            "traffic of any cause, or, for busy and stalled, all of the column's time. Each row ends with "
-            "its peak or its sum. Times are the program's; traffic is drawn when it was on the link.\n"
+            "cause, how busy the link was, and stalls. A full block is the row's own peak or, for busy and "
+            "stalled, all of the column's time. Each row ends with its peak, sum or mean. Times are the "
+            "program's; traffic is drawn when it was on the link or, if the device has its own clock, when "
+            "it "
+            "was issued.\n"
             "Several files are the traces of the ranks of one job, which are drawn on one axis, each with "
             "the memory on the device, traffic, stalls, and waits in collectives for other ranks.\n",
         .options = options,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "log.h"
 
@@ -168,11 +169,58 @@ static const char *from_environment(const char *name)
     return getenv(variable);
 }
 
+static const char *const variables[] = {
+#define SC_OPTION(field, variable, type, fallback, help) "SOFTCUDA_" variable,
+#include "options.def"
+#undef SC_OPTION
+};
+enum { VARIABLES = sizeof variables / sizeof *variables, NAME_MAX_LENGTH = 64 };
+
+/* The insertions, deletions and substitutions that make `one` of `other`: the algorithm of Wagner and
+ * Fischer. Precondition: `other` is shorter than NAME_MAX_LENGTH. */
+static unsigned distance(const char *one, const char *other)
+{
+    unsigned row[NAME_MAX_LENGTH], length = (unsigned)strlen(other);
+    for (unsigned j = 0; j <= length; j++) row[j] = j;
+    for (unsigned i = 1; one[i - 1]; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= length; j++) {
+            unsigned least = diagonal + (toupper((unsigned char)one[i - 1]) != other[j - 1]);
+            if (row[j] + 1 < least) least = row[j] + 1;
+            if (row[j - 1] + 1 < least) least = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = least;
+        }
+    }
+    return row[length];
+}
+
+unsigned sc_options_unknown(char *const *environment)
+{
+    static const char prefix[] = "SOFTCUDA_";
+    unsigned unknown = 0;
+    for (; environment && *environment; environment++) {
+        char name[NAME_MAX_LENGTH];
+        size_t length = strcspn(*environment, "="), best = 0;
+        if (strncmp(*environment, prefix, strlen(prefix)) || length >= sizeof name) continue;
+        memcpy(name, *environment, length);
+        name[length] = 0;
+        for (size_t i = 1; i < VARIABLES; i++)
+            if (distance(name, variables[i]) < distance(name, variables[best])) best = i;
+        if (!strcmp(name, variables[best])) continue;
+        sc_log("unknown variable %s is ignored; the nearest name is %s", name, variables[best]);
+        unknown++;
+    }
+    return unknown;
+}
+
 static struct sc_options current;
 
 static void read_environment(void)
 {
     sc_options_parse(&current, from_environment);
+    sc_options_unknown(environ);
 }
 
 const struct sc_options *sc_options(void)

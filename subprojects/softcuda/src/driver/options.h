@@ -22,12 +22,17 @@ struct sc_options {
 };
 
 /* The options, read from the environment at the first call. A value that does not parse is logged once and
- * replaced by its default. Thread safety: may be called from any thread. */
+ * replaced by its default; an unknown variable is logged once. Thread safety: may be called from any thread.
+ */
 const struct sc_options *sc_options(void);
 
 /* Parses options into *out; lookup(name) returns a value, for a name without the SOFTCUDA_ prefix, or NULL if
  * it is not set. Returns the number of bad values. Strings point to what `lookup` returned. */
 unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const char *name));
+
+/* Logs each variable of the environment, a list as environ is, that has the prefix SOFTCUDA_ and is none of
+ * the table, with the nearest name of the table. Returns their number. */
+unsigned sc_options_unknown(char *const *environment);
 
 /* CUDA_VISIBLE_DEVICES, or NULL. */
 const char *sc_options_visible_devices(void);

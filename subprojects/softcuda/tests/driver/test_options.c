@@ -118,9 +118,21 @@ static void paths_name_the_process(void **state)
     assert_true(strlen(tiny) < sizeof tiny);
 }
 
+/* Otherwise a device of the default size would be used without a word. */
+static void unknown_variables_are_counted(void **state)
+{
+    (void)state;
+    char *known[] = {"SOFTCUDA_MEMORY=1G", "SOFTCUDA_ISA=avx2", "PATH=/bin", "SOFTCUDAMEMORY=1", NULL};
+    char *unknown[] = {"SOFTCUDA_MEMROY=1G", "SOFTCUDA_LINK_IN=3", "SOFTCUDA_=", "SOFTCUDA_memory=1G", NULL};
+    assert_int_equal(sc_options_unknown(known), 0);
+    assert_int_equal(sc_options_unknown(unknown), 3);
+    assert_int_equal(sc_options_unknown(NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unknown_variables_are_counted),
         cmocka_unit_test_setup(defaults_come_from_the_profile, setup),
         cmocka_unit_test_setup(sizes_have_suffixes, setup),
         cmocka_unit_test_setup(bad_values_are_replaced, setup),
