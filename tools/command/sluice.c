@@ -7,7 +7,6 @@
 #include "tools/text/command_line.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
-#include "tools/views/trace.h"
 
 static const struct command {
     const char *name;

@@ -1,12 +1,12 @@
 /* `sluice trace`: finds and runs its subcommand. */
-#include "tools/views/trace.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/command/commands.h"
 #include "tools/text/command_line.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
+#include "tools/views/trace.h"
 
 static const struct trace_command {
     const char *name;
