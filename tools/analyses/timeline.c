@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "tools/analyses/chunk_at.h"
 #include "tools/analyses/residency.h"
 
 /* A part of a segment in one chunk, during its life. */
@@ -48,7 +49,7 @@ static bool allocate(struct timeline *t)
     return true;
 }
 
-static uint64_t begin_of(const struct timeline *t, uint32_t stretch)
+uint64_t timeline_begin_of(const struct timeline *t, uint32_t stretch)
 {
     return t->begin_ns + (uint64_t)((double)(t->end_ns - t->begin_ns) * stretch / t->count);
 }
@@ -78,7 +79,8 @@ void timeline_spread(const struct timeline *t, uint64_t *row, uint64_t from, uin
     if (begin >= end) return;
     uint32_t last = stretch_of(t, end - 1);
     for (uint32_t s = stretch_of(t, begin); s <= last; s++) {
-        uint64_t left = begin_of(t, s), right = s + 1 < t->count ? begin_of(t, s + 1) : t->end_ns;
+        uint64_t left = timeline_begin_of(t, s),
+                 right = s + 1 < t->count ? timeline_begin_of(t, s + 1) : t->end_ns;
         if (left < begin) left = begin;
         if (right > end) right = end;
         if (left < right)
@@ -168,22 +170,6 @@ static void add_piece(struct pieces *pieces, struct piece piece)
     pieces->at[pieces->count++] = piece;
 }
 
-/* The chunk at `address`, and its end. */
-static uint32_t chunk_at(const struct model *model, uint64_t address, uint64_t *end)
-{
-    *end = UINT64_MAX;
-    for (size_t i = 0; i < model->slabs.count && model->chunk_bytes; i++) {
-        const struct model_slab *slab = &model->slabs.at[i];
-        if (address < slab->address || address - slab->address >= slab->bytes) continue;
-        uint64_t index = (address - slab->address) / model->chunk_bytes;
-        uint64_t chunk_end = slab->address + (index + 1) * model->chunk_bytes;
-        if (chunk_end <= address) continue; /* not a figure that sluice wrote */
-        *end = chunk_end;
-        return slab->chunk + (uint32_t)index;
-    }
-    return SL_NONE;
-}
-
 static void add_life(struct making *m, const struct model_life *life)
 {
     const struct segments *segments = &m->phases->segments;
@@ -217,7 +203,7 @@ static bool find_memory(struct making *m)
     t->by_class_lives = !residency.by_lives && !model->slabs.count;
     good = good && !m->pieces.no_memory;
     for (uint32_t s = 0; good && s < t->count; s++) {
-        uint64_t now = (s + 1 < t->count ? begin_of(t, s + 1) : t->end_ns) - 1;
+        uint64_t now = (s + 1 < t->count ? timeline_begin_of(t, s + 1) : t->end_ns) - 1;
         bool all = residency.by_lives || t->by_class_lives;
         residency_step(&residency, now);
         t->resident[s] = residency.bytes;

@@ -36,4 +36,7 @@ void timeline_spread(const struct timeline *timeline, uint64_t *row, uint64_t fr
                      uint64_t amount);
 void timeline_free(struct timeline *timeline);
 
+/* The begin of an interval. */
+uint64_t timeline_begin_of(const struct timeline *timeline, uint32_t interval);
+
 #endif

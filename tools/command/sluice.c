@@ -9,7 +9,6 @@
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
 #include "tools/top/top.h"
-#include "tools/views/trace.h"
 
 static const struct command {
     const char *name;

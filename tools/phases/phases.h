@@ -39,6 +39,10 @@ const char *phase_name(enum phase phase);
 bool phases_find(const struct model *model, struct phases *out);
 void phases_free(struct phases *phases);
 
+/* The class that most bytes of each slot have (enum memory_class). NULL: out of memory. The caller frees it.
+ */
+uint8_t *phases_class_of_slots(const struct model *model, const struct phases *phases);
+
 /* steps.c: finds the steps once every launch has its phase. False: out of memory. */
 bool steps_find(const struct model *model, struct phases *phases);
 

@@ -9,25 +9,20 @@
 #include "tools/model/trace_open.h"
 #include "tools/plan/plan_profile.h"
 #include "tools/plan/plan_report.h"
+#include "tools/plan/plan_wish.h"
 #include "tools/replay/sequence.h"
 #include "tools/text/command_line.h"
 #include "tools/text/messages.h"
 #include "tools/text/output_file.h"
 
 enum {
-    DEFAULT_LINK_GBS = 24, /* PCIe 4 x16 */
-    DEFAULT_BOTH_PERCENT = 92,
-    DEFAULT_ATTEMPTS = 8,
     MOST_SHARERS = 64,
 };
-#define LINK_TOLERANCE 1.1 /* a link's speed is measured by sluice's own movements */
-
-enum peers { PEERS_AUTO, PEERS_LINK, PEERS_OWN };
 
 struct order { /* actions in addition to the predictions */
     const char *sequence, *profile;
     uint64_t iterations, sharers;
-    unsigned peers; /* enum peers */
+    unsigned peers; /* enum plan_peers */
     bool json, no_least, force;
 };
 
@@ -95,51 +90,6 @@ static bool take_link(struct plan_wish *wish, const char *word)
     return true;
 }
 
-/* The measured speed on the slowest rank, which is that rank's share of the link; if there is none, a share
- * of the assumed speed. */
-static struct plan_link measured_link(const struct replay_job *job, uint64_t sharers)
-{
-    struct plan_link link = {0};
-    uint64_t assumed = DEFAULT_LINK_GBS * UINT64_C(1000000000) / sharers;
-    for (size_t r = 0; r < job->count; r++) {
-        const struct model *model = job->ranks[r].model;
-        uint64_t in = model->link_in, out = model->link_out;
-        if (in && (!link.in_bytes_per_s || in < link.in_bytes_per_s)) link.in_bytes_per_s = in;
-        if (out && (!link.out_bytes_per_s || out < link.out_bytes_per_s)) link.out_bytes_per_s = out;
-    }
-    if (!link.in_bytes_per_s) link.in_bytes_per_s = assumed;
-    if (!link.out_bytes_per_s) link.out_bytes_per_s = assumed;
-    return link;
-}
-
-/* Whether the ranks' collectives use this link. They do, unless a long collective was faster than the
- * link. */
-static bool meets_over(const struct plan_link *link, const struct replay_meetings *meetings, enum peers peers)
-{
-    if (!meetings || peers == PEERS_OWN) return false;
-    double speed = meetings->bytes_per_ns * 1e9;
-    double slower =
-        (double)(link->in_bytes_per_s < link->out_bytes_per_s ? link->in_bytes_per_s : link->out_bytes_per_s);
-    return peers == PEERS_LINK || (speed > 0 && speed <= slower * LINK_TOLERANCE);
-}
-
-static void complete(struct plan_wish *wish, const struct replay_job *job, const struct order *order)
-{
-    uint64_t peak_bytes = 0;
-    for (size_t r = 0; r < job->count; r++)
-        if (job->ranks[r].peak_bytes > peak_bytes) peak_bytes = job->ranks[r].peak_bytes;
-    if (!wish->budget_count) plan_default_budgets(wish);
-    if (!wish->chunk_count) plan_seek_chunks(wish, peak_bytes, job->ranks->model->chunk_bytes);
-    if (!wish->policy_count) wish->policies[wish->policy_count++] = strdup("plan");
-    for (unsigned l = 0; l < wish->link_count; l++) {
-        wish->links[l].in_bytes_per_s /= order->sharers;
-        wish->links[l].out_bytes_per_s /= order->sharers;
-    }
-    if (!wish->link_count) wish->links[wish->link_count++] = measured_link(job, order->sharers);
-    for (unsigned l = 0; l < wish->link_count; l++)
-        wish->links[l].meets = meets_over(&wish->links[l], job->meetings, order->peers);
-}
-
 static void forget(struct plan_wish *wish)
 {
     for (unsigned p = 0; p < wish->policy_count; p++) free((char *)wish->policies[p]);
@@ -171,6 +121,7 @@ static int predict(char *const *paths, const struct replay_job *job, const struc
     struct predictions predictions = {0};
     struct prediction least = {0};
     struct plan_report report = {job, paths, &predictions, order->no_least ? NULL : &least, sought};
+    struct json json = {.to = stdout};
     int status = EXIT_FAILED;
     if (predictions_make(job, wish, &predictions) &&
         (order->no_least || plan_least_budget(job, wish, &predictions, &least)))
@@ -183,7 +134,7 @@ static int predict(char *const *paths, const struct replay_job *job, const struc
         status = best ? plan_write_profile(job->ranks->model, best, order->profile)
                       : failure("%s: no configuration could be tried", paths[0]);
     }
-    if (status == EXIT_OK && order->json) plan_print_json(&report);
+    if (status == EXIT_OK && order->json) plan_json(&json, NULL, &report);
     if (status == EXIT_OK && !order->json && !plan_print_text(&report))
         status = failure("%s: out of memory", paths[0]);
     predictions_free(&predictions);
@@ -220,7 +171,7 @@ static int plan(char *const *paths, const struct model *const *models, size_t co
         programs ? prepare(paths, models, count, &meetings, programs) : failure("plan: out of memory");
     if (status == EXIT_OK) {
         programs->name = name.text;
-        complete(wish, &job, order);
+        plan_complete_wish(wish, &job, order->sharers, order->peers);
         status = predict(paths, &job, wish, sought, order);
     }
     for (size_t r = 0; programs && r < count; r++) replay_free(&programs[r]);
@@ -257,7 +208,7 @@ int command_plan(int argc, char **argv)
     size_t count;
     char allowed[128];
     unsigned daemon = 0;
-    uint64_t both_percent = DEFAULT_BOTH_PERCENT, transfer_us = 0, attempts = DEFAULT_ATTEMPTS;
+    uint64_t both_percent = PLAN_BOTH_PERCENT, transfer_us = 0, attempts = PLAN_ATTEMPTS;
     const struct command_option options[] = {
         {"budget", OPTION_TEXT, &budgets, "LIST",
          "Budgets: sizes, or shares of the memory that the program needs (0.8,0.66,0.5,0.33,0.25)."},

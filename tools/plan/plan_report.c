@@ -325,28 +325,27 @@ static void print_job(struct json *json, const struct plan_report *report)
     json_bool(json, "meetings_over_link", report->predictions->at[0].setting.meets_over_link);
 }
 
-void plan_print_json(const struct plan_report *report)
+void plan_json(struct json *json, const char *key, const struct plan_report *report)
 {
     size_t ranks = report->job->count;
     uint64_t launches, guessed;
     bool complete = true;
-    struct json json = {.to = stdout};
     count_launches(report, &launches, &guessed);
     for (size_t r = 0; r < ranks; r++) {
         complete = complete && report->job->ranks[r].model->problem.status == SL_OK;
     }
-    json_object(&json, NULL, true);
-    json_bool(&json, "complete", complete);
-    json_bool(&json, "steps", report->job->ranks->steps);
-    json_number(&json, "launches", launches);
-    json_number(&json, "guessed", guessed);
-    json_number(&json, "peak_bytes", peak_bytes(report));
-    print_job(&json, report);
-    json_array(&json, "predictions", true);
+    json_object(json, key, true);
+    json_bool(json, "complete", complete);
+    json_bool(json, "steps", report->job->ranks->steps);
+    json_number(json, "launches", launches);
+    json_number(json, "guessed", guessed);
+    json_number(json, "peak_bytes", peak_bytes(report));
+    print_job(json, report);
+    json_array(json, "predictions", true);
     for (size_t i = 0; i < report->predictions->count; i++)
-        print_prediction(&json, NULL, &report->predictions->at[i], ranks);
-    json_close(&json);
+        print_prediction(json, NULL, &report->predictions->at[i], ranks);
+    json_close(json);
     if (report->least && report->least->setting.budget_bytes)
-        print_prediction(&json, "least", report->least, ranks);
-    json_close(&json);
+        print_prediction(json, "least", report->least, ranks);
+    json_close(json);
 }

@@ -3,6 +3,7 @@
 #define SLUICE_TOOL_PLAN_REPORT_H
 
 #include "tools/plan/configurations.h"
+#include "tools/text/json.h"
 
 struct plan_report {
     const struct replay_job *job;
@@ -14,6 +15,7 @@ struct plan_report {
 
 /* False: out of memory. */
 bool plan_print_text(const struct plan_report *report);
-void plan_print_json(const struct plan_report *report);
+void plan_json(struct json *json, const char *key,
+               const struct plan_report *report); /* key: as for json_object */
 
 #endif

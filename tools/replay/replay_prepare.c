@@ -49,24 +49,6 @@ static bool find_times(struct replay_program *program)
     return good;
 }
 
-/* The class of each slot: the one that most of its bytes have. */
-static bool find_classes(struct replay_program *program, const struct phases *phases)
-{
-    const struct segments *segments = &phases->segments;
-    program->class_of_slot = calloc(program->model->slots.count + 1, 1);
-    if (!program->class_of_slot) return false;
-    for (size_t slot = 0; slot < program->model->slots.count; slot++) {
-        uint64_t bytes[CLASS_COUNT] = {0};
-        unsigned most = CLASS_UNKNOWN;
-        for (uint32_t s = segments->first_of_slot[slot]; s < segments->first_of_slot[slot + 1]; s++)
-            bytes[phases->class_of[s]] += segments->at[s].bytes;
-        for (unsigned c = 0; c < CLASS_COUNT; c++)
-            if (bytes[c] > bytes[most]) most = c;
-        program->class_of_slot[slot] = (uint8_t)most;
-    }
-    return true;
-}
-
 static void add_border(struct replay_program *program, uint32_t launch)
 {
     if (program->border_count && program->borders[program->border_count - 1] >= launch) return;
@@ -92,7 +74,8 @@ bool replay_find_borders(struct replay_program *program)
     program->borders = calloc(REPLAY_ITERATIONS + 1, sizeof(*program->borders));
     if (!program->borders) return false;
     bool good = phases_find(model, &phases);
-    good = good && find_classes(program, &phases);
+    if (good) program->class_of_slot = phases_class_of_slots(model, &phases);
+    good = good && program->class_of_slot;
     program->steps = good && phases.step_count > 2;
     uint32_t end = 0;
     for (uint32_t s = 0; program->steps && s < phases.step_count; s++) {

@@ -32,7 +32,9 @@ static void print_help(const struct command_syntax *syntax)
     fprintf(to, "Usage: sluice %s %s\n%s\nOptions:\n", syntax->name, syntax->synopsis, syntax->about);
     for (size_t i = 0; i < syntax->option_count; i++) {
         const struct command_option *option = &syntax->options[i];
-        fprintf(to, "  --%s%s", option->name, option->kind == OPTION_SWITCH ? "" : " ");
+        fputs("  ", to);
+        if (option->letter) fprintf(to, "-%c, ", option->letter);
+        fprintf(to, "--%s%s", option->name, option->kind == OPTION_SWITCH ? "" : " ");
         if (option->kind == OPTION_WORD)
             fputs(join_words(option->words, words, sizeof(words)), to);
         else if (option->argument)
@@ -113,6 +115,27 @@ static void fill_getopt_table(const struct command_syntax *syntax, struct option
     table[i + 1] = (struct option){0};
 }
 
+/* The short options: those of the table, and -h. */
+static void fill_letters(const struct command_syntax *syntax, char *letters)
+{
+    letters = stpcpy(letters, ":h");
+    for (size_t i = 0; i < syntax->option_count; i++) {
+        if (!syntax->options[i].letter) continue;
+        *letters++ = syntax->options[i].letter;
+        if (syntax->options[i].kind != OPTION_SWITCH) *letters++ = ':';
+    }
+    *letters = 0;
+}
+
+/* The index of the option that getopt_long found, or option_count. */
+static size_t option_at(const struct command_syntax *syntax, int result)
+{
+    if (result >= FIRST_OPTION) return (size_t)(result - FIRST_OPTION);
+    for (size_t i = 0; i < syntax->option_count; i++)
+        if (syntax->options[i].letter == result) return i;
+    return syntax->option_count;
+}
+
 /* `word` is the argument at which getopt_long stopped. */
 static int refuse(const struct command_syntax *syntax, int result, const char *word)
 {
@@ -163,19 +186,22 @@ static bool read_options(const struct command_syntax *syntax, enum completion_op
         return false;
     }
     struct option table[COMMAND_OPTIONS_MAX + 2];
+    char letters[2 * COMMAND_OPTIONS_MAX + 3];
     fill_getopt_table(syntax, table);
+    fill_letters(syntax, letters);
     optind = 0; /* restarts getopt */
     opterr = 0;
-    for (int result; (result = getopt_long(argc, argv, ":h", table, NULL)) != -1;) {
+    for (int result; (result = getopt_long(argc, argv, letters, table, NULL)) != -1;) {
         if (result == HELP || result == 'h') {
             print_help(syntax);
             *status = EXIT_OK;
             return false;
         }
-        if (result < FIRST_OPTION)
-            *status = refuse(syntax, result, argv[optind - 1]);
+        size_t option = option_at(syntax, result);
+        if (option < syntax->option_count)
+            *status = take_option(&syntax->options[option], optarg);
         else
-            *status = take_option(&syntax->options[result - FIRST_OPTION], optarg);
+            *status = refuse(syntax, result, argv[optind - 1]);
         if (*status != EXIT_OK) return false;
     }
     return true;

@@ -19,6 +19,7 @@ struct command_option {
     const char *argument;     /* name of the value in the help; NULL for OPTION_SWITCH and OPTION_WORD */
     const char *help;         /* one line of any length */
     const char *const *words; /* of OPTION_WORD; NULL after the last */
+    char letter;              /* a short form: 'o' for -o; 0: none */
 };
 
 struct command_syntax {

@@ -151,49 +151,59 @@ static void print_row_json(struct json *json, const struct row *row)
     json_number(json, "waited_ns", row->waited_ns);
 }
 
-static void print_json(const struct view *view)
+static void write_json(struct json *json, const char *key, const struct view *view)
 {
     const struct job *job = view->job;
-    struct json json = {.to = stdout};
-    json_object(&json, NULL, true);
-    json_array(&json, "ranks", true);
+    json_object(json, key, true);
+    json_array(json, "ranks", true);
     for (size_t r = 0; r < job->count; r++) {
         const struct model *model = job->models[r];
         const struct clock *clock = &job->clocks[r];
-        json_object(&json, NULL, false);
-        json_text(&json, "file", job->paths[r]);
-        json_number(&json, "rank", job->numbers[r]);
-        json_bool(&json, "complete", model->problem.status == SL_OK);
-        json_text(&json, "program", program_name(&model->header).text);
-        json_number(&json, "process", model->header.process);
-        print_row_json(&json, &view->rows[r]);
-        json_object(&json, "clock", false);
-        json_text(&json, "lined_up_by", basis_name(clock->basis));
-        json_real(&json, "offset_ns", clock->offset_ns, 0);
-        json_real(&json, "drift", clock->drift, 9);
-        json_number(&json, "error_ns", clock->error_ns);
-        json_number(&json, "pairs", clock->pairs);
-        json_bool(&json, "own_device_clock", clock->own_device_clock);
-        json_close(&json);
-        json_close(&json);
+        json_object(json, NULL, false);
+        json_text(json, "file", job->paths[r]);
+        json_number(json, "rank", job->numbers[r]);
+        json_bool(json, "complete", model->problem.status == SL_OK);
+        json_text(json, "program", program_name(&model->header).text);
+        json_number(json, "process", model->header.process);
+        print_row_json(json, &view->rows[r]);
+        json_object(json, "clock", false);
+        json_text(json, "lined_up_by", basis_name(clock->basis));
+        json_real(json, "offset_ns", clock->offset_ns, 0);
+        json_real(json, "drift", clock->drift, 9);
+        json_number(json, "error_ns", clock->error_ns);
+        json_number(json, "pairs", clock->pairs);
+        json_bool(json, "own_device_clock", clock->own_device_clock);
+        json_close(json);
+        json_close(json);
     }
-    json_close(&json);
-    json_object(&json, "all", false);
-    print_row_json(&json, &view->all);
-    json_close(&json);
-    json_number(&json, "shared_collectives", job->meetings.shared);
-    json_close(&json);
+    json_close(json);
+    json_object(json, "all", false);
+    print_row_json(json, &view->all);
+    json_close(json);
+    json_number(json, "shared_collectives", job->meetings.shared);
+    json_close(json);
+}
+
+bool info_ranks_json(struct json *json, const char *key, const struct job *job)
+{
+    struct view view = {.job = job};
+    bool good = make_rows(&view);
+    if (good) write_json(json, key, &view);
+    free(view.rows);
+    return good;
 }
 
 int info_ranks(const struct job *job, bool json)
 {
     struct view view = {.job = job};
+    struct json to = {.to = stdout};
     int status = job_check(job);
-    bool good = make_rows(&view);
-    if (good && json) print_json(&view);
-    if (good && !json) good = print_rows(&view);
-    if (good && !json) job_print_clocks(job);
-    if (!good) status = failure("%s: out of memory", job->command);
+    if (json) return info_ranks_json(&to, NULL, job) ? status : failure("%s: out of memory", job->command);
+    bool good = make_rows(&view) && print_rows(&view);
+    if (good)
+        job_print_clocks(job);
+    else
+        status = failure("%s: out of memory", job->command);
     free(view.rows);
     return status;
 }

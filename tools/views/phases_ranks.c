@@ -229,41 +229,41 @@ static int print_text(const struct view *view, uint64_t step)
     return EXIT_OK;
 }
 
-static void print_json(const struct view *view, uint64_t step)
+static void write_json(struct json *json, const char *key, const struct view *view, uint64_t step)
 {
-    struct json json = {.to = stdout};
-    json_object(&json, NULL, true);
-    if (step) json_number(&json, "iteration", step);
-    json_text(&json, "took_is", view->by_device ? "device" : "host");
-    json_array(&json, "phases", true);
+    json_object(json, key, true);
+    if (step) json_number(json, "iteration", step);
+    json_text(json, "took_is", view->by_device ? "device" : "host");
+    json_array(json, "phases", true);
     for (unsigned i = 0; i < ROWS; i++) {
         unsigned row = row_at(i);
         if (!is_shown(view, row)) continue;
-        json_object(&json, NULL, true);
-        json_text(&json, "phase", row_name(row));
-        json_array(&json, "ranks", true);
+        json_object(json, NULL, true);
+        json_text(json, "phase", row_name(row));
+        json_array(json, "ranks", true);
         for (size_t r = 0; r < view->job->count; r++) {
             const struct account *account = account_of(&view->ranks[r], row);
-            json_object(&json, NULL, false);
-            json_number(&json, "rank", view->job->numbers[r]);
-            json_number(&json, "launches", account->launches);
-            json_number(&json, "host_ns", account->host_ns);
-            json_number(&json, "kernel_ns", account->kernel_ns);
-            json_number(&json, "in_bytes", account_bytes(account, TO_DEVICE));
-            json_number(&json, "out_bytes", account_bytes(account, FROM_DEVICE));
-            json_number(&json, "stall_ns", account->stall_ns);
-            json_number(&json, "waited_ns", view->ranks[r].waited_ns[row]);
-            json_number(&json, "took_ns", took_ns(view, r, row));
-            json_close(&json);
+            json_object(json, NULL, false);
+            json_number(json, "rank", view->job->numbers[r]);
+            json_number(json, "launches", account->launches);
+            json_number(json, "host_ns", account->host_ns);
+            json_number(json, "kernel_ns", account->kernel_ns);
+            json_number(json, "in_bytes", account_bytes(account, TO_DEVICE));
+            json_number(json, "out_bytes", account_bytes(account, FROM_DEVICE));
+            json_number(json, "stall_ns", account->stall_ns);
+            json_number(json, "waited_ns", view->ranks[r].waited_ns[row]);
+            json_number(json, "took_ns", took_ns(view, r, row));
+            json_close(json);
         }
-        json_close(&json);
-        json_close(&json);
+        json_close(json);
+        json_close(json);
     }
-    json_close(&json);
-    json_close(&json);
+    json_close(json);
+    json_close(json);
 }
 
-int phases_ranks(const struct job *job, uint64_t step, bool json)
+/* Makes the view, and prints it: as JSON, if `json` is not NULL. */
+static int show(const struct job *job, uint64_t step, struct json *json, const char *key)
 {
     struct view view = {.job = job, .ranks = calloc(job->count, sizeof(*view.ranks)), .by_device = true};
     int status = view.ranks ? EXIT_OK : failure("%s: out of memory", job->command);
@@ -271,10 +271,21 @@ int phases_ranks(const struct job *job, uint64_t step, bool json)
         status = make(job, r, step, &view.ranks[r]);
         view.by_device = view.by_device && view.ranks[r].accounts.has_times;
     }
-    if (status == EXIT_OK && json) print_json(&view, step);
+    if (status == EXIT_OK && json) write_json(json, key, &view, step);
     if (status == EXIT_OK && !json) status = print_text(&view, step);
-    if (status == EXIT_OK) status = job_check(job);
     for (size_t r = 0; view.ranks && r < job->count; r++) phases_free(&view.ranks[r].phases);
     free(view.ranks);
     return status;
+}
+
+int phases_ranks_json(struct json *json, const char *key, const struct job *job, uint64_t step)
+{
+    return show(job, step, json, key);
+}
+
+int phases_ranks(const struct job *job, uint64_t step, bool json)
+{
+    struct json to = {.to = stdout};
+    int status = show(job, step, json ? &to : NULL, NULL);
+    return status == EXIT_OK ? job_check(job) : status;
 }

@@ -21,7 +21,8 @@ struct rank {
 
 struct view {
     const struct job *job;
-    const struct canvas *canvas;
+    const struct canvas *canvas; /* NULL: nothing is drawn */
+    uint32_t columns;
     struct rank *ranks;
     uint64_t step;             /* 0: everything */
     uint64_t begin_ns, end_ns; /* on the first rank's clock */
@@ -88,7 +89,7 @@ static bool make(const struct view *view, size_t r)
 {
     struct rank *rank = &view->ranks[r];
     const struct clock *clock = &view->job->clocks[r];
-    uint32_t columns = view->canvas->columns;
+    uint32_t columns = view->columns;
     if (!timeline_make(view->job->models[r], &rank->phases, clock_from_first(clock, view->begin_ns),
                        clock_from_first(clock, view->end_ns), columns, &rank->timeline))
         return false;
@@ -111,7 +112,7 @@ struct scales {
 
 static struct scales find_scales(const struct view *view)
 {
-    uint32_t columns = view->canvas->columns;
+    uint32_t columns = view->columns;
     struct scales scales = {0, 0, (view->end_ns - view->begin_ns) / columns + 1};
     for (size_t r = 0; r < view->job->count; r++) {
         const struct rank *rank = &view->ranks[r];
@@ -181,46 +182,48 @@ static void print_row(struct json *json, const char *key, const uint64_t *row, u
     json_close(json);
 }
 
-static void print_json(const struct view *view)
+static void write_json(struct json *json, const char *key, const struct view *view)
 {
     const struct job *job = view->job;
-    uint32_t columns = view->canvas->columns;
-    struct json json = {.to = stdout};
-    json_object(&json, NULL, true);
-    if (view->step) json_number(&json, "iteration", view->step);
-    json_number(&json, "duration_ns", view->end_ns - view->begin_ns);
-    json_array(&json, "ranks", true);
+    uint32_t columns = view->columns;
+    json_object(json, key, true);
+    if (view->step) json_number(json, "iteration", view->step);
+    json_number(json, "duration_ns", view->end_ns - view->begin_ns);
+    json_array(json, "ranks", true);
     for (size_t r = 0; r < job->count; r++) {
         const struct rank *rank = &view->ranks[r];
-        json_object(&json, NULL, true);
-        json_text(&json, "file", job->paths[r]);
-        json_number(&json, "rank", job->numbers[r]);
-        json_array(&json, "phases", false);
-        for (uint32_t s = 0; s < columns; s++) json_text(&json, NULL, phase_name(rank->timeline.phase[s]));
-        json_close(&json);
-        print_row(&json, "device_bytes", rank->timeline.resident, columns);
-        print_row(&json, "in_bytes", rank->moved[TO_DEVICE], columns);
-        print_row(&json, "out_bytes", rank->moved[FROM_DEVICE], columns);
-        print_row(&json, "stall_ns", rank->timeline.stall_ns, columns);
-        print_row(&json, "waited_ns", rank->waited_ns, columns);
-        json_close(&json);
+        json_object(json, NULL, true);
+        json_text(json, "file", job->paths[r]);
+        json_number(json, "rank", job->numbers[r]);
+        json_array(json, "phases", false);
+        for (uint32_t s = 0; s < columns; s++) json_text(json, NULL, phase_name(rank->timeline.phase[s]));
+        json_close(json);
+        print_row(json, "device_bytes", rank->timeline.resident, columns);
+        print_row(json, "in_bytes", rank->moved[TO_DEVICE], columns);
+        print_row(json, "out_bytes", rank->moved[FROM_DEVICE], columns);
+        print_row(json, "stall_ns", rank->timeline.stall_ns, columns);
+        print_row(json, "waited_ns", rank->waited_ns, columns);
+        json_close(json);
     }
-    json_close(&json);
-    json_close(&json);
+    json_close(json);
+    json_close(json);
 }
 
-int timeline_ranks(const struct job *job, const struct canvas *canvas, uint64_t step, bool json)
+/* Makes the view, and draws it on the canvas, or prints it as JSON if `canvas` is NULL. */
+static int show(const struct job *job, uint64_t step, uint32_t columns, const struct canvas *canvas,
+                struct json *json, const char *key)
 {
-    struct view view = {
-        .job = job, .canvas = canvas, .ranks = calloc(job->count, sizeof(*view.ranks)), .step = step};
+    struct view view = {.job = job,
+                        .canvas = canvas,
+                        .columns = columns,
+                        .ranks = calloc(job->count, sizeof(*view.ranks)),
+                        .step = step};
     int status = view.ranks ? find_phases(&view) : failure("%s: out of memory", job->command);
     if (status == EXIT_OK) find_span(&view);
     for (size_t r = 0; r < job->count && status == EXIT_OK; r++)
         if (!make(&view, r)) status = failure("%s: out of memory", job->paths[r]);
-    if (status == EXIT_OK) {
-        (json ? print_json : print_text)(&view);
-        status = job_check(job);
-    }
+    if (status == EXIT_OK && canvas) print_text(&view);
+    if (status == EXIT_OK && !canvas) write_json(json, key, &view);
     for (size_t r = 0; view.ranks && r < job->count; r++) {
         phases_free(&view.ranks[r].phases);
         timeline_free(&view.ranks[r].timeline);
@@ -228,4 +231,17 @@ int timeline_ranks(const struct job *job, const struct canvas *canvas, uint64_t 
     }
     free(view.ranks);
     return status;
+}
+
+int timeline_ranks_json(struct json *json, const char *key, const struct job *job, uint64_t step,
+                        uint32_t columns)
+{
+    return show(job, step, columns, NULL, json, key);
+}
+
+int timeline_ranks(const struct job *job, const struct canvas *canvas, uint64_t step, bool json)
+{
+    struct json to = {.to = stdout};
+    int status = show(job, step, canvas->columns, json ? NULL : canvas, &to, NULL);
+    return status == EXIT_OK ? job_check(job) : status;
 }

@@ -1,15 +1,8 @@
-/* `sluice trace` and its commands. Each command is a file trace_NAME.c and a row in trace.c. */
+/* The commands of `sluice trace`. Each is a file trace_NAME.c and a row in tools/command/trace.c. */
 #ifndef SLUICE_TOOL_TRACE_H
 #define SLUICE_TOOL_TRACE_H
 
-#include <stddef.h>
-
-/* argv[0] is the command's name. They return the exit status. */
-int command_trace(int argc, char **argv);
-
-/* The name of command `index`, and what it does, for lists. NULL: there are no more. */
-const char *trace_command_name(size_t index, const char **help);
-
+/* argv[0] is the name of the command. They return the exit status. */
 int trace_info(int argc, char **argv);
 int trace_phases(int argc, char **argv);
 int trace_timeline(int argc, char **argv);

@@ -22,12 +22,6 @@ static bool is_standard_output(const char *path)
     return !strcmp(path, "-");
 }
 
-static bool is_same_file(const char *one, const char *other)
-{
-    struct stat a, b;
-    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 /* Removes a partly written file, which is useless. */
 static int cannot_write(const char *out, int error)
 {
@@ -115,7 +109,7 @@ static int write_job(const struct job *job, const char *out, uint64_t step, bool
 static int to_perfetto(struct job *job, const char *out, uint64_t step, bool as_json)
 {
     for (size_t r = 0; r < job->count; r++)
-        if (is_same_file(job->paths[r], out))
+        if (output_is_same_file(job->paths[r], out))
             return usage_error("trace export: %s is %s itself", out,
                                job->count > 1 ? "one of the traces" : "the trace");
     if (is_standard_output(out) && is_terminal(stdout))

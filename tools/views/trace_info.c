@@ -13,10 +13,11 @@
 #include "tools/text/table.h"
 #include "tools/views/decisions.h"
 #include "tools/views/info_ranks.h"
+#include "tools/views/trace_json.h"
 
 struct view {
     const struct model *model;
-    struct phases phases;
+    const struct phases *phases;
     struct info info;
 };
 
@@ -95,7 +96,7 @@ static void print_memory(const struct view *view)
     print_number("allocations", info->allocations.count);
     print_number("frees", info->frees.count);
     print_bytes("live bytes, peak", info->peak_bytes);
-    for (unsigned c = 1; view->phases.found && c <= CLASS_COUNT; c++) {
+    for (unsigned c = 1; view->phases->found && c <= CLASS_COUNT; c++) {
         char text[SL_BYTES_TEXT];
         uint64_t bytes = info->peak_of[c % CLASS_COUNT];
         if (bytes) printf("  %-18s %24s\n", class_name(c % CLASS_COUNT), sl_bytes_text(bytes, text));
@@ -118,7 +119,7 @@ static void print_memory(const struct view *view)
 /* Training steps if there are any; otherwise the repetitions whose end sluice saw. */
 static uint64_t iteration_count(const struct view *view)
 {
-    return view->info.steps_found ? view->phases.step_count : view->model->iterations.count;
+    return view->info.steps_found ? view->phases->step_count : view->model->iterations.count;
 }
 
 static void print_steps(const struct view *view)
@@ -243,8 +244,8 @@ static void json_memory(struct json *json, const struct view *view)
 static void json_steps(struct json *json, const struct view *view)
 {
     const struct info *info = &view->info;
-    json_bool(json, "phases_found", view->phases.found);
-    json_number(json, "steps", view->phases.step_count);
+    json_bool(json, "phases_found", view->phases->found);
+    json_number(json, "steps", view->phases->step_count);
     json_number(json, "step_launches", info->step_launches);
     json_number(json, "iterations", iteration_count(view));
     json_number(json, "repetitions", view->model->iterations.count);
@@ -281,45 +282,51 @@ static void json_movements(struct json *json, const struct info *info)
     json_number(json, "wait_ns", info->sync_ns);
 }
 
-static void print_json(const struct view *view)
+bool info_json(struct json *json, const char *key, const struct model *model, const struct phases *phases)
 {
-    const struct model *model = view->model;
-    struct json json = {.to = stdout};
-    json_object(&json, NULL, true);
-    json_bool(&json, "complete", model->problem.status == SL_OK);
-    json_program(&json, model);
-    json_object(&json, "launches", true);
+    struct view view = {.model = model, .phases = phases};
+    if (!info_make(model, phases, &view.info)) return false;
+    json_object(json, key, true);
+    json_bool(json, "complete", model->problem.status == SL_OK);
+    json_program(json, model);
+    json_object(json, "launches", true);
     for (unsigned kind = 0; kind < LAUNCH_KINDS; kind++)
-        json_count_bytes(&json, launch_kind_name(kind), &view->info.launches[kind]);
-    json_close(&json);
-    json_number(&json, "kernels", view->info.kernels);
-    json_memory(&json, view);
-    json_steps(&json, view);
-    json_decisions(&json, model);
-    json_movements(&json, &view->info);
-    json_number(&json, "records", model->records);
-    json_number(&json, "records_lost", model->missing.records);
-    json_number(&json, "records_left_out", unexplained(model));
-    json_close(&json);
+        json_count_bytes(json, launch_kind_name(kind), &view.info.launches[kind]);
+    json_close(json);
+    json_number(json, "kernels", view.info.kernels);
+    json_memory(json, &view);
+    json_steps(json, &view);
+    json_decisions(json, model);
+    json_movements(json, &view.info);
+    json_number(json, "records", model->records);
+    json_number(json, "records_lost", model->missing.records);
+    json_number(json, "records_left_out", unexplained(model));
+    json_close(json);
+    return true;
 }
 
-static void print_text(const struct view *view)
+static bool print_text(const struct model *model, const struct phases *phases)
 {
-    print_program(view->model);
-    print_launches(view);
-    print_memory(view);
-    print_steps(view);
-    print_decisions(view->model);
-    print_movements(&view->info);
-    print_file(view->model);
+    struct view view = {.model = model, .phases = phases};
+    if (!info_make(model, phases, &view.info)) return false;
+    print_program(model);
+    print_launches(&view);
+    print_memory(&view);
+    print_steps(&view);
+    print_decisions(model);
+    print_movements(&view.info);
+    print_file(model);
+    return true;
 }
 
-static int show(const struct job *job, bool json)
+static int show(const struct job *job, bool as_json)
 {
-    struct view view = {.model = job->models[0]};
-    bool good = phases_find(view.model, &view.phases) && info_make(view.model, &view.phases, &view.info);
-    if (good) (json ? print_json : print_text)(&view);
-    phases_free(&view.phases);
+    const struct model *model = job->models[0];
+    struct json json = {.to = stdout};
+    struct phases phases = {0};
+    bool good = phases_find(model, &phases);
+    good = good && (as_json ? info_json(&json, NULL, model, &phases) : print_text(model, &phases));
+    phases_free(&phases);
     return good ? EXIT_OK : failure("%s: out of memory", job->paths[0]);
 }
 

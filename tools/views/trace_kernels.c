@@ -12,6 +12,7 @@
 #include "tools/text/json.h"
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
+#include "tools/views/trace_json.h"
 
 /* The launches of one name. */
 struct row {
@@ -249,45 +250,60 @@ static void print_members(struct json *json, const struct row *row)
     json_number(json, "stall_ns", row->stall_ns);
 }
 
-static void print_json(const struct kernels *kernels, uint64_t limit)
+static void write_json(struct json *json, const char *key, const struct kernels *kernels, uint64_t limit)
 {
-    struct json json = {.to = stdout};
     struct row sum = sum_of(kernels);
-    json_object(&json, NULL, true);
-    json_bool(&json, "complete", kernels->model->problem.status == SL_OK);
-    json_array(&json, "kernels", true);
+    json_object(json, key, true);
+    json_bool(json, "complete", kernels->model->problem.status == SL_OK);
+    json_array(json, "kernels", true);
     for (size_t r = 0; r < kernels->count && r < limit; r++) {
-        json_object(&json, NULL, false);
-        json_text(&json, "name", kernels->rows[r].name);
-        json_text(&json, "kind", launch_kind_name(kernels->rows[r].kind));
-        print_members(&json, &kernels->rows[r]);
-        json_close(&json);
+        json_object(json, NULL, false);
+        json_text(json, "name", kernels->rows[r].name);
+        json_text(json, "kind", launch_kind_name(kernels->rows[r].kind));
+        print_members(json, &kernels->rows[r]);
+        json_close(json);
     }
-    json_close(&json);
-    json_object(&json, "all", false);
-    json_number(&json, "rows", kernels->count);
-    print_members(&json, &sum);
-    json_number(&json, "unplaced_stalls", kernels->unplaced_stalls);
-    json_close(&json);
-    json_close(&json);
+    json_close(json);
+    json_object(json, "all", false);
+    json_number(json, "rows", kernels->count);
+    print_members(json, &sum);
+    json_number(json, "unplaced_stalls", kernels->unplaced_stalls);
+    json_close(json);
+    json_close(json);
 }
 
-static int show(const char *path, const struct model *model, enum order order, uint64_t limit, bool json)
+/* Sets the rows of a zeroed *kernels with a model. False: out of memory; then, too, the caller frees it. */
+static bool make(struct kernels *kernels, enum order order)
+{
+    if (!make_rows(kernels) || !count_launches(kernels)) return false;
+    count_rest(kernels);
+    qsort_r(kernels->rows, kernels->count, sizeof(*kernels->rows), compare, &order);
+    return true;
+}
+
+static void release(struct kernels *kernels)
+{
+    free(kernels->rows);
+    free(kernels->row_of_shape);
+}
+
+bool kernels_json(struct json *json, const char *key, const struct model *model, uint64_t limit)
 {
     struct kernels kernels = {.model = model};
-    int status = EXIT_OK;
-    if (make_rows(&kernels) && count_launches(&kernels)) {
-        count_rest(&kernels);
-        qsort_r(kernels.rows, kernels.count, sizeof(*kernels.rows), compare, &order);
-        if (json)
-            print_json(&kernels, limit);
-        else
-            status = print_table(path, &kernels, limit);
-    } else {
-        status = failure("%s: out of memory", path);
-    }
-    free(kernels.rows);
-    free(kernels.row_of_shape);
+    bool good = make(&kernels, BY_TIME);
+    if (good) write_json(json, key, &kernels, limit);
+    release(&kernels);
+    return good;
+}
+
+static int show(const char *path, const struct model *model, enum order order, uint64_t limit, bool as_json)
+{
+    struct kernels kernels = {.model = model};
+    struct json json = {.to = stdout};
+    int status = make(&kernels, order) ? EXIT_OK : failure("%s: out of memory", path);
+    if (status == EXIT_OK && as_json) write_json(&json, NULL, &kernels, limit);
+    if (status == EXIT_OK && !as_json) status = print_table(path, &kernels, limit);
+    release(&kernels);
     return status == EXIT_OK ? end_status(path, &model->problem) : status;
 }
 

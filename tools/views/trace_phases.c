@@ -10,12 +10,14 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 #include "tools/views/phases_ranks.h"
+#include "tools/views/trace_json.h"
 
 struct view {
     const struct model *model;
-    struct phases phases;
+    const struct phases *phases;
     struct accounts accounts;
-    uint64_t step; /* 0: the whole trace */
+    uint64_t step;       /* 0: the whole trace */
+    uint32_t begin, end; /* its launches */
 };
 
 static const char *const way_names[DIRECTIONS] = {"in", "out"};
@@ -161,7 +163,7 @@ static bool print_causes(const struct view *view)
 static void print_notes(const struct view *view)
 {
     const struct model *model = view->model;
-    if (!view->phases.found && !view->phases.marked)
+    if (!view->phases->found && !view->phases->marked)
         puts("No phases were found: the trace shows no batches that are copied to the device, used forward "
              "and\n"
              "backward, and followed by an update. Ranges of NVTX or sluice/marks.h can name the phases.");
@@ -176,7 +178,7 @@ static void print_notes(const struct view *view)
 static int print_text(const struct view *view)
 {
     const struct model *model = view->model;
-    if (view->step) printf("iteration %" PRIu64 " of %" PRIu32 "\n", view->step, view->phases.step_count);
+    if (view->step) printf("iteration %" PRIu64 " of %" PRIu32 "\n", view->step, view->phases->step_count);
     if (model->link_in || model->link_out)
         printf("link: %.1f GB/s to the device, %.1f GB/s from it\n", (double)model->link_in / 1e9,
                (double)model->link_out / 1e9);
@@ -217,83 +219,100 @@ static void print_account(struct json *json, const struct view *view, const char
     json_close(json);
 }
 
-static void print_launches(struct json *json, const struct view *view, uint32_t begin, uint32_t end)
+static void print_launches(struct json *json, const struct view *view)
 {
     json_array(json, "launches", true);
-    for (uint32_t l = begin; l < end; l++) {
+    for (uint32_t l = view->begin; l < view->end; l++) {
         const struct model_launch *launch = &view->model->launches.at[l];
         json_object(json, NULL, false);
         json_number(json, "tick", launch->tick);
-        json_text(json, "phase", phase_name(view->phases.of_launch[l]));
+        json_text(json, "phase", phase_name(view->phases->of_launch[l]));
         json_text(json, "name", model_launch_name(view->model, launch));
         json_close(json);
     }
     json_close(json);
 }
 
-static void print_json(const struct view *view, uint32_t begin, uint32_t end, bool launches)
+static void write_json(struct json *json, const char *key, const struct view *view, bool launches)
 {
     const struct model *model = view->model;
-    struct json json = {.to = stdout};
-    json_object(&json, NULL, true);
-    json_bool(&json, "complete", model->problem.status == SL_OK);
-    json_bool(&json, "found", view->phases.found);
-    json_bool(&json, "marked", view->phases.marked);
-    json_number(&json, "iterations", view->phases.step_count);
-    if (view->step) json_number(&json, "iteration", view->step);
-    json_number(&json, "link_in", model->link_in);
-    json_number(&json, "link_out", model->link_out);
-    json_bool(&json, "durations", view->accounts.has_times);
-    json_bool(&json, "transfers", view->accounts.has_transfers);
-    json_array(&json, "phases", true);
+    json_object(json, key, true);
+    json_bool(json, "complete", model->problem.status == SL_OK);
+    json_bool(json, "found", view->phases->found);
+    json_bool(json, "marked", view->phases->marked);
+    json_number(json, "iterations", view->phases->step_count);
+    if (view->step) json_number(json, "iteration", view->step);
+    json_number(json, "link_in", model->link_in);
+    json_number(json, "link_out", model->link_out);
+    json_bool(json, "durations", view->accounts.has_times);
+    json_bool(json, "transfers", view->accounts.has_transfers);
+    json_array(json, "phases", true);
     for (unsigned p = 0; p < PHASE_COUNT; p++)
-        if (is_shown(&view->accounts.of[p])) print_account(&json, view, phase_name(p), &view->accounts.of[p]);
-    print_account(&json, view, "all", &view->accounts.all);
-    json_close(&json);
-    json_text(&json, "not_seen", "used over the link (zero-copy), or moved by the driver itself");
-    if (launches) print_launches(&json, view, begin, end);
-    json_close(&json);
+        if (is_shown(&view->accounts.of[p])) print_account(json, view, phase_name(p), &view->accounts.of[p]);
+    print_account(json, view, "all", &view->accounts.all);
+    json_close(json);
+    json_text(json, "not_seen", "used over the link (zero-copy), or moved by the driver itself");
+    if (launches) print_launches(json, view);
+    json_close(json);
 }
 
-static void list_launches(const struct view *view, uint32_t begin, uint32_t end)
+static void list_launches(const struct view *view)
 {
-    for (uint32_t l = begin; l < end; l++) {
+    for (uint32_t l = view->begin; l < view->end; l++) {
         const struct model_launch *launch = &view->model->launches.at[l];
-        printf("%10" PRIu64 "  %-10s  %s\n", launch->tick, phase_name(view->phases.of_launch[l]),
+        printf("%10" PRIu64 "  %-10s  %s\n", launch->tick, phase_name(view->phases->of_launch[l]),
                model_launch_name(view->model, launch));
     }
 }
 
-static int show(const struct job *job, struct view *view, bool json, bool launches)
+/* Precondition: there is a step of this number, or it is 0. False: out of memory. */
+static bool make(const struct model *model, const struct phases *phases, uint64_t step, struct view *view)
 {
-    const struct model *model = view->model = job->models[0];
-    const char *path = job->paths[0];
-    uint32_t begin = 0, end = (uint32_t)model->launches.count;
-    if (!phases_find(model, &view->phases)) return failure("%s: out of memory", path);
-    if (view->step > view->phases.step_count)
-        return usage_error("trace phases: there is no iteration %" PRIu64 "; %s has %" PRIu32, view->step,
-                           path, view->phases.step_count);
-    if (view->step) {
-        begin = view->phases.steps[view->step - 1].begin;
-        end = view->phases.steps[view->step - 1].end;
+    *view =
+        (struct view){.model = model, .phases = phases, .step = step, .end = (uint32_t)model->launches.count};
+    if (step) {
+        view->begin = phases->steps[step - 1].begin;
+        view->end = phases->steps[step - 1].end;
     }
-    if (!accounts_make(model, &view->phases, begin, end, &view->accounts))
-        return failure("%s: out of memory", path);
-    if (json)
-        print_json(view, begin, end, launches);
+    return accounts_make(model, phases, view->begin, view->end, &view->accounts);
+}
+
+bool phases_json(struct json *json, const char *key, const struct model *model, const struct phases *phases,
+                 uint64_t step)
+{
+    struct view view;
+    if (!make(model, phases, step, &view)) return false;
+    write_json(json, key, &view, false);
+    return true;
+}
+
+static int show(const struct job *job, struct phases *phases, uint64_t step, bool as_json, bool launches)
+{
+    const struct model *model = job->models[0];
+    const char *path = job->paths[0];
+    struct json json = {.to = stdout};
+    struct view view;
+    if (!phases_find(model, phases)) return failure("%s: out of memory", path);
+    if (step > phases->step_count)
+        return usage_error("trace phases: there is no iteration %" PRIu64 "; %s has %" PRIu32, step, path,
+                           phases->step_count);
+    if (!make(model, phases, step, &view)) return failure("%s: out of memory", path);
+    if (as_json)
+        write_json(&json, NULL, &view, launches);
     else if (launches)
-        list_launches(view, begin, end);
+        list_launches(&view);
     else
-        return print_text(view);
+        return print_text(&view);
     return EXIT_OK;
 }
 
 int trace_phases(int argc, char **argv)
 {
     bool json = false, launches = false;
-    struct view view = {.step = UINT64_MAX};
+    uint64_t step = UINT64_MAX;
+    struct phases phases = {0};
     const struct command_option options[] = {
-        {"iteration", OPTION_NUMBER, &view.step, "N", "Only the Nth training step, counted from 1."},
+        {"iteration", OPTION_NUMBER, &step, "N", "Only the Nth training step, counted from 1."},
         {"launches", OPTION_SWITCH, &launches, .help = "List all launches with their phases."},
         {"json", OPTION_SWITCH, &json, .help = "Print a JSON object."},
     };
@@ -322,13 +341,13 @@ int trace_phases(int argc, char **argv)
     size_t count;
     int status;
     if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
-    if (!view.step) return usage_error("trace phases: iterations count from 1");
-    if (view.step == UINT64_MAX) view.step = 0;
+    if (!step) return usage_error("trace phases: iterations count from 1");
+    if (step == UINT64_MAX) step = 0;
     if (launches && count > 1) return usage_error("trace phases: --launches takes one file");
     struct job job = {.command = syntax.name, .paths = paths, .count = count};
     status = job_open(&job);
     if (status == EXIT_OK)
-        status = count > 1 ? phases_ranks(&job, view.step, json) : show(&job, &view, json, launches);
-    phases_free(&view.phases);
+        status = count > 1 ? phases_ranks(&job, step, json) : show(&job, &phases, step, json, launches);
+    phases_free(&phases);
     return job_close(&job, status);
 }

@@ -10,7 +10,7 @@
 #include "tools/text/json.h"
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
-#include "tools/views/job.h"
+#include "tools/views/trace_json.h"
 
 struct view {
     const struct job *job;
@@ -169,45 +169,56 @@ static void put_books(struct json *json, const struct view *view, size_t rank)
     json_close(json);
 }
 
-static void print_json(const struct view *view)
+static void write_json(struct json *json, const char *key, const struct view *view)
 {
     const struct ranks *ranks = &view->ranks;
-    struct json json = {.to = stdout};
-    json_object(&json, NULL, true);
-    json_array(&json, "ranks", true);
-    for (size_t r = 0; r < ranks->count; r++) put_books(&json, view, r);
-    json_close(&json);
-    json_array(&json, "collectives", true);
+    json_object(json, key, true);
+    json_array(json, "ranks", true);
+    for (size_t r = 0; r < ranks->count; r++) put_books(json, view, r);
+    json_close(json);
+    json_array(json, "collectives", true);
     for (size_t k = 0; k < ranks->kind_count; k++) {
         const struct rank_kind *kind = &ranks->kinds[k];
-        json_object(&json, NULL, false);
-        json_text(&json, "function", collective_name(kind->function));
-        json_number(&json, "communicator", kind->communicator);
-        json_number(&json, "count", kind->count);
-        json_number(&json, "compared", kind->compared);
-        json_number(&json, "bytes", kind->bytes);
-        json_number(&json, "waited_ns", kind->waited_ns);
-        json_array(&json, "last_of_rank", false);
-        for (size_t r = 0; r < ranks->count; r++) json_number(&json, NULL, kind->last_of_rank[r]);
-        json_close(&json);
-        json_close(&json);
+        json_object(json, NULL, false);
+        json_text(json, "function", collective_name(kind->function));
+        json_number(json, "communicator", kind->communicator);
+        json_number(json, "count", kind->count);
+        json_number(json, "compared", kind->compared);
+        json_number(json, "bytes", kind->bytes);
+        json_number(json, "waited_ns", kind->waited_ns);
+        json_array(json, "last_of_rank", false);
+        for (size_t r = 0; r < ranks->count; r++) json_number(json, NULL, kind->last_of_rank[r]);
+        json_close(json);
+        json_close(json);
     }
-    json_close(&json);
-    json_number(&json, "unlike_communicators", view->job->meetings.unlike);
-    json_close(&json);
+    json_close(json);
+    json_number(json, "unlike_communicators", view->job->meetings.unlike);
+    json_close(json);
 }
 
-static int show(const struct job *job, bool json)
+bool ranks_json(struct json *json, const char *key, const struct job *job)
+{
+    struct view view = {.job = job};
+    if (!ranks_compare(&job->meetings, &view.ranks)) return false;
+    write_json(json, key, &view);
+    ranks_free(&view.ranks);
+    return true;
+}
+
+static int show(const struct job *job)
 {
     struct view view = {.job = job};
     int status = job_check(job);
-    if (!ranks_compare(&job->meetings, &view.ranks)) return failure("trace ranks: out of memory");
-    if (json)
-        print_json(&view);
-    else if (!print_all(&view))
-        status = failure("trace ranks: out of memory");
+    bool good = ranks_compare(&job->meetings, &view.ranks) && print_all(&view);
     ranks_free(&view.ranks);
-    return status;
+    return good ? status : failure("trace ranks: out of memory");
+}
+
+static int show_json(const struct job *job)
+{
+    struct json json = {.to = stdout};
+    int status = job_check(job);
+    return ranks_json(&json, NULL, job) ? status : failure("trace ranks: out of memory");
 }
 
 int trace_ranks(int argc, char **argv)
@@ -244,6 +255,6 @@ int trace_ranks(int argc, char **argv)
     if (!read_command_line_of_files(&syntax, argc, argv, 2, &paths, &count, &status)) return status;
     struct job job = {.command = syntax.name, .paths = paths, .count = count};
     status = job_open(&job);
-    if (status == EXIT_OK) status = show(&job, json);
+    if (status == EXIT_OK) status = json ? show_json(&job) : show(&job);
     return job_close(&job, status);
 }

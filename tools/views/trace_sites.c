@@ -14,6 +14,7 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 #include "tools/text/terminal.h"
+#include "tools/views/trace_json.h"
 
 enum { SHOWN = 10 };
 #define FRAME_INDENT "      "
@@ -197,7 +198,7 @@ static void print_hexadecimal(struct json *json, const char *key, uint64_t value
     json_text(json, key, text);
 }
 
-static void print_json_frame(struct json *json, const struct frame *frame)
+void frame_json(struct json *json, const struct frame *frame)
 {
     json_object(json, NULL, false);
     json_text(json, "module", frame->module ? frame->module->path : NULL);
@@ -209,11 +210,8 @@ static void print_json_frame(struct json *json, const struct frame *frame)
     json_close(json);
 }
 
-static void print_json_site(struct json *json, struct symbols *symbols, const struct site_figures *site)
+void site_figures_json(struct json *json, const struct site_figures *site)
 {
-    struct frame frames[FRAMES_MAX];
-    size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
-    json_object(json, NULL, true);
     print_hexadecimal(json, "site", site->site);
     json_number(json, "peak_bytes", site->peak_bytes);
     json_number(json, "share_bytes", site->share_bytes);
@@ -227,8 +225,16 @@ static void print_json_site(struct json *json, struct symbols *symbols, const st
         json_text(json, "median_launches", NULL);
     json_number(json, "refused", site->refused);
     json_number(json, "refused_bytes", site->refused_bytes);
+}
+
+static void print_json_site(struct json *json, struct symbols *symbols, const struct site_figures *site)
+{
+    struct frame frames[FRAMES_MAX];
+    size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
+    json_object(json, NULL, true);
+    site_figures_json(json, site);
     json_array(json, "frames", true);
-    for (size_t i = 0; i < count; i++) print_json_frame(json, &frames[i]);
+    for (size_t i = 0; i < count; i++) frame_json(json, &frames[i]);
     json_close(json);
     json_close(json);
 }

@@ -13,6 +13,7 @@
 #include "tools/text/terminal.h"
 #include "tools/views/canvas.h"
 #include "tools/views/timeline_ranks.h"
+#include "tools/views/trace_json.h"
 
 struct drawing {
     const struct model *model;
@@ -114,64 +115,79 @@ static void print_row(struct json *json, const char *key, const uint64_t *row, u
     json_close(json);
 }
 
-static void print_json(const struct drawing *drawing)
+static void write_json(struct json *json, const char *key, const struct drawing *drawing)
 {
     static const char *const ways[DIRECTIONS] = {"in", "out"};
     const struct timeline *t = &drawing->timeline;
-    struct json json = {.to = stdout};
-    json_object(&json, NULL, true);
-    json_bool(&json, "complete", drawing->model->problem.status == SL_OK);
-    json_number(&json, "iterations", drawing->phases->step_count);
-    if (drawing->step) json_number(&json, "iteration", drawing->step);
-    json_number(&json, "begin_ns", t->begin_ns - drawing->model->header.monotonic_ns);
-    json_number(&json, "duration_ns", t->end_ns - t->begin_ns);
-    json_number(&json, "budget", drawing->model->budget_bytes);
-    json_bool(&json, "transfers", t->has_transfers);
-    json_bool(&json, "other_clock", t->other_clock);
-    json_text(&json, "classes_of", t->by_class_lives ? "lives" : "device");
-    json_array(&json, "phases", false);
-    for (uint32_t s = 0; s < t->count; s++) json_text(&json, NULL, phase_name(t->phase[s]));
-    json_close(&json);
-    json_object(&json, "memory", true);
-    for (unsigned c = 0; c < CLASS_COUNT; c++) print_row(&json, class_name(c), t->of_class[c], t->count);
-    print_row(&json, "all", t->resident, t->count);
-    json_close(&json);
+    json_object(json, key, true);
+    json_bool(json, "complete", drawing->model->problem.status == SL_OK);
+    json_number(json, "iterations", drawing->phases->step_count);
+    if (drawing->step) json_number(json, "iteration", drawing->step);
+    json_number(json, "begin_ns", t->begin_ns - drawing->model->header.monotonic_ns);
+    json_number(json, "duration_ns", t->end_ns - t->begin_ns);
+    json_number(json, "budget", drawing->model->budget_bytes);
+    json_bool(json, "transfers", t->has_transfers);
+    json_bool(json, "other_clock", t->other_clock);
+    json_text(json, "classes_of", t->by_class_lives ? "lives" : "device");
+    json_array(json, "phases", false);
+    for (uint32_t s = 0; s < t->count; s++) json_text(json, NULL, phase_name(t->phase[s]));
+    json_close(json);
+    json_object(json, "memory", true);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) print_row(json, class_name(c), t->of_class[c], t->count);
+    print_row(json, "all", t->resident, t->count);
+    json_close(json);
     for (unsigned d = 0; d < DIRECTIONS; d++) {
-        json_object(&json, ways[d], true);
+        json_object(json, ways[d], true);
         for (unsigned c = 0; c < MOVE_CAUSES; c++)
-            print_row(&json, move_cause_name(c), t->moved[d][c], t->count);
-        print_row(&json, "busy_ns", t->busy_ns[d], t->count);
-        json_close(&json);
+            print_row(json, move_cause_name(c), t->moved[d][c], t->count);
+        print_row(json, "busy_ns", t->busy_ns[d], t->count);
+        json_close(json);
     }
-    print_row(&json, "stall_ns", t->stall_ns, t->count);
-    json_close(&json);
+    print_row(json, "stall_ns", t->stall_ns, t->count);
+    json_close(json);
 }
 
-static void find_span(const struct drawing *drawing, uint64_t *begin_ns, uint64_t *end_ns)
+void timeline_span(const struct model *model, const struct phases *phases, uint64_t number,
+                   uint64_t *begin_ns, uint64_t *end_ns)
 {
-    const struct model *model = drawing->model;
     *begin_ns = model->first_ns;
     *end_ns = model->last_ns;
-    if (!drawing->step) return;
-    const struct step *step = &drawing->phases->steps[drawing->step - 1];
+    if (!number) return;
+    const struct step *step = &phases->steps[number - 1];
     *begin_ns = model->launches.at[step->begin].time_ns;
     if (step->end < model->launches.count) *end_ns = model->launches.at[step->end].time_ns;
 }
 
-static int show(const char *path, struct drawing *drawing, struct phases *phases, bool json)
+/* Sets the rest of a drawing with model, phases and step. False: out of memory. */
+static bool make(struct drawing *drawing, uint32_t columns)
 {
     uint64_t begin_ns, end_ns;
+    timeline_span(drawing->model, drawing->phases, drawing->step, &begin_ns, &end_ns);
+    return timeline_make(drawing->model, drawing->phases, begin_ns, end_ns, columns, &drawing->timeline);
+}
+
+bool timeline_json(struct json *json, const char *key, const struct model *model, const struct phases *phases,
+                   uint64_t step, uint32_t columns)
+{
+    struct drawing drawing = {.model = model, .phases = phases, .step = step};
+    bool good = make(&drawing, columns);
+    if (good) write_json(json, key, &drawing);
+    timeline_free(&drawing.timeline);
+    return good;
+}
+
+static int show(const char *path, struct drawing *drawing, struct phases *phases, bool as_json)
+{
+    struct json json = {.to = stdout};
     if (!phases_find(drawing->model, phases)) return failure("%s: out of memory", path);
     if (drawing->step > phases->step_count)
         return usage_error("trace timeline: there is no iteration %" PRIu64 "; %s has %" PRIu32,
                            drawing->step, path, phases->step_count);
     drawing->phases = phases;
     if (!drawing->step) drawing->step = usual_step(phases);
-    find_span(drawing, &begin_ns, &end_ns);
-    if (!timeline_make(drawing->model, phases, begin_ns, end_ns, drawing->canvas.columns, &drawing->timeline))
-        return failure("%s: out of memory", path);
-    if (json)
-        print_json(drawing);
+    if (!make(drawing, drawing->canvas.columns)) return failure("%s: out of memory", path);
+    if (as_json)
+        write_json(&json, NULL, drawing);
     else
         print_text(drawing);
     return EXIT_OK;

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Makes a C file of the report's page.
+
+usage: embed.py OUT.c page.html page.css SCRIPT.js...
+
+Puts style and scripts into the page where it says {{style}} and {{script}}, the scripts' hash into its Content-Security-Policy
+({{hash}}), and splits it at {{data}}.
+"""
+import base64
+import hashlib
+import sys
+
+
+def array(name, text):
+    content = text.encode()
+    lines = (",".join(map(str, content[i:i + 32])) for i in range(0, len(content), 32))
+    return f"const unsigned char {name}[] = {{\n" + ",\n".join(lines) + f"}};\nconst size_t {name}_bytes = {len(content)};\n"
+
+
+def main():
+    page, style, *scripts = (open(path, encoding="utf-8").read() for path in sys.argv[2:])
+    script = "\n" + "\n".join(scripts)
+    for part in (style, script):
+        assert "</" not in part and "{{" not in part, "would end its element, or be taken for a place"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    for place, text in (("{{style}}", style), ("{{script}}", script), ("{{hash}}", digest)):
+        assert page.count(place) == 1, place
+        page = page.replace(place, text)
+    before, after = page.split("{{data}}")
+    with open(sys.argv[1], "w", encoding="utf-8") as out:
+        out.write('#include "tools/report/page_source.h"\n\n' + array("page_before", before) + "\n" + array("page_after", after))
+
+
+if __name__ == "__main__":
+    main()

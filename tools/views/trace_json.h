@@ -1,0 +1,36 @@
+/* The JSON objects that the commands of `sluice trace` print with --json, for other outputs that must have
+ * the same figures. `key`: as for json_object. The functions with a result return false if they ran out of
+ * memory, possibly after a part of the object. For several ranks: see the headers *_ranks.h. */
+#ifndef SLUICE_TOOL_TRACE_JSON_H
+#define SLUICE_TOOL_TRACE_JSON_H
+
+#include "tools/analyses/sites.h"
+#include "tools/model/symbols.h"
+#include "tools/phases/phases.h"
+#include "tools/text/json.h"
+#include "tools/views/job.h"
+
+bool info_json(struct json *json, const char *key, const struct model *model, const struct phases *phases);
+
+/* `step`: the training step, from 1; 0: the whole trace. Precondition: it exists. */
+bool phases_json(struct json *json, const char *key, const struct model *model, const struct phases *phases,
+                 uint64_t step);
+
+/* With a figure for each of `columns` intervals, 1 to TIMELINE_MOST. */
+bool timeline_json(struct json *json, const char *key, const struct model *model, const struct phases *phases,
+                   uint64_t step, uint32_t columns);
+
+/* When the step begins and ends, on the records' clock. */
+void timeline_span(const struct model *model, const struct phases *phases, uint64_t step, uint64_t *begin_ns,
+                   uint64_t *end_ns);
+
+/* The `limit` kernels with the longest time. */
+bool kernels_json(struct json *json, const char *key, const struct model *model, uint64_t limit);
+
+/* The members of a site's object, without its frames. */
+void site_figures_json(struct json *json, const struct site_figures *site);
+void frame_json(struct json *json, const struct frame *frame);
+
+bool ranks_json(struct json *json, const char *key, const struct job *job);
+
+#endif
