@@ -21,6 +21,7 @@ static const struct trace_command {
     {"check", trace_check, "integrity of the file: what is lost, and where"},
     {"export", trace_export, "conversion to Perfetto's format or to CSV tables"},
     {"sites", trace_sites, "memory of each allocation site, with its call stack"},
+    {"diff", trace_diff, "comparison of two runs: what changed, and whether it matters"},
     {"ranks", trace_ranks, "comparison of all ranks: who waited for whom, and why"},
     {"dump", trace_dump, "all records, one per line"},
 };
