@@ -58,9 +58,10 @@ static const char *next_identifier(const char *name, const char **at, size_t *le
             continue;
         }
         size_t wanted = strtoul(digits, (char **)at, 10);
-        /* A number in a template's arguments: Li4E. */
+        /* Numbers of other kinds: a template's argument (Li4E), something named before (S1_, T1_). */
         bool literal = digits >= name + 2 && digits[-2] == 'L' && islower((unsigned char)digits[-1]);
-        if (literal || wanted == 0 || wanted > strlen(*at) || isdigit((unsigned char)**at)) continue;
+        bool again = digits > name && strchr("ST", digits[-1]) && **at == '_';
+        if (literal || again || wanted == 0 || wanted > strlen(*at) || isdigit((unsigned char)**at)) continue;
         const char *found = *at;
         *at += wanted;
         *length = wanted;

@@ -5,74 +5,31 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "tools/model/kernel_title.h"
 #include "tools/model/symbols.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 #include "tools/text/terminal.h"
-#include "tools/views/diff_site_title.h"
+#include "tools/views/diff_cells.h"
 #include "tools/views/diff_views.h"
 
-enum { VALUE_COLUMNS = 31, FIGURE_TEXT = 32 }; /* of a setting; of a formatted figure */
-
-static const char *figure_text(enum figure_unit unit, uint64_t value, char out[FIGURE_TEXT])
-{
-    if (unit == FIGURE_IN_NUMBERS)
-        snprintf(out, FIGURE_TEXT, "%" PRIu64, value);
-    else
-        (unit == FIGURE_IN_NS ? time_text : sl_bytes_text)(value, out);
-    return out;
-}
-
-static void add_figure(struct table *table, enum figure_unit unit, uint64_t value)
-{
-    char text[FIGURE_TEXT];
-    table_cell(table, "%s", value ? figure_text(unit, value, text) : "-");
-}
+enum { VALUE_COLUMNS = 31 }; /* of a setting */
 
 /* The change as a figure with its sign, and in per cent. */
 static void add_change(struct table *table, enum figure_unit unit, uint64_t a, uint64_t b)
 {
-    char text[FIGURE_TEXT];
+    char text[DIFF_FIGURE_TEXT];
     double per_cent = diff_per_cent(a, b);
     if (a == b)
         table_cell(table, "-");
     else
-        table_cell(table, "%c%s", a < b ? '+' : '-', figure_text(unit, a < b ? b - a : a - b, text));
+        table_cell(table, "%c%s", a < b ? '+' : '-', diff_figure_text(unit, a < b ? b - a : a - b, text));
     if (a == b || isinf(per_cent))
         table_cell(table, "-");
     else if (per_cent > 999.9)
         table_cell(table, "x%.4g", (double)b / (double)a);
     else
         table_cell(table, "%+.1f", per_cent);
-}
-
-static bool finish(struct table *table)
-{
-    bool good = table->cell_count == 0 || (putchar('\n') != EOF && table_print(table, stdout));
-    table_free(table);
-    return good;
-}
-
-/* "3 more differ by less than 2 %, and 5 by less than iterations of one trace do." */
-static void print_rest(const struct diff_view *view, const char *what, struct diff_counts counts,
-                       size_t hidden)
-{
-    char line[256] = "";
-    size_t at = 0;
-    if (hidden) at += (size_t)snprintf(line, sizeof(line), "%zu more are not shown (--limit)", hidden);
-    if (counts.small)
-        at += (size_t)snprintf(line + at, sizeof(line) - at,
-                               "%s%zu%s too little to matter (--threshold %" PRIu64 ")", at ? "; " : "",
-                               counts.small, at ? " differ" : " more differ", view->diff->threshold);
-    if (counts.noise)
-        snprintf(line + at, sizeof(line) - at, "%s%zu%s no more than iterations of one trace do",
-                 at ? "; " : "", counts.noise, at ? " differ" : " more differ");
-    if (!*line) return;
-    char whole[320];
-    snprintf(whole, sizeof(whole), "%s: %s.\n", what, line);
-    print_wrapped(stdout, whole, help_width(stdout));
 }
 
 static bool print_sides(const struct diff_view *view)
@@ -96,7 +53,7 @@ static bool print_sides(const struct diff_view *view)
             table_cell(&table, "%" PRIu32 " of %" PRIu32 " %s, from no. %" PRIu32, steady->count,
                        steady->total, kinds[steady->kind], steady->first);
     }
-    return finish(&table);
+    return diff_finish(&table);
 }
 
 /* Cuts a text to the width of a value: from `skip` on, where the two texts differ. */
@@ -148,7 +105,7 @@ static bool print_settings(const struct diff_view *view)
                 table_cell(&table, "%.1f GB/s", (double)setting->number[s] / 1e9);
         }
     }
-    return finish(&table);
+    return diff_finish(&table);
 }
 
 /* Whether the figure is the sum over causes, and one cause is all of it: then that row says more. */
@@ -169,10 +126,10 @@ static void add_row(struct table *table, unsigned f, const struct diff_figure *f
     uint64_t width = spread_width(&of[DIFF_A]), other = spread_width(&of[DIFF_B]);
     char name[FIGURE_NAME];
     table_cell(table, "%s", figure_name(f, name));
-    add_figure(table, figure_unit(f), of[DIFF_A].median);
-    add_figure(table, figure_unit(f), of[DIFF_B].median);
+    diff_add_figure(table, figure_unit(f), of[DIFF_A].median);
+    diff_add_figure(table, figure_unit(f), of[DIFF_B].median);
     add_change(table, figure_unit(f), of[DIFF_A].median, of[DIFF_B].median);
-    add_figure(table, figure_unit(f), width > other ? width : other);
+    diff_add_figure(table, figure_unit(f), width > other ? width : other);
 }
 
 static bool print_figures(const struct diff_view *view)
@@ -194,99 +151,9 @@ static bool print_figures(const struct diff_view *view)
             bool always = f == diff_time(diff) && figure->compared;
             if (always || (diff_matters(figure->state) && !is_repeated(diff, f))) add_row(&table, f, figure);
         }
-        good = finish(&table) && good;
+        good = diff_finish(&table) && good;
     }
-    print_rest(view, "figures", diff_count_figures(diff), 0);
-    return good;
-}
-
-static void add_launches(struct table *table, const struct diff_kernel *kernel)
-{
-    uint64_t a = kernel->launches.of[DIFF_A].median, b = kernel->launches.of[DIFF_B].median;
-    if (a == b)
-        table_cell(table, "%" PRIu64, a);
-    else
-        table_cell(table, "%" PRIu64 " -> %" PRIu64, a, b);
-}
-
-/* "+1.20 us", or what happened to it. */
-static void add_time_change(struct table *table, const struct diff_figure *figure, enum diff_state state)
-{
-    uint64_t a = figure->of[DIFF_A].median, b = figure->of[DIFF_B].median;
-    char text[FIGURE_TEXT];
-    if (state == DIFF_ADDED || state == DIFF_GONE)
-        table_cell(table, "%s", diff_state_name(state));
-    else if (a == b || !figure->compared)
-        table_cell(table, "-");
-    else
-        table_cell(table, "%c%s", a < b ? '+' : '-', time_text(a < b ? b - a : a - b, text));
-}
-
-static bool add_kernel(struct table *table, const struct diff_kernel *kernel, bool stalls)
-{
-    char *title = kernel->kind == SL_LAUNCH_KERNEL ? kernel_title(kernel->name) : strdup(kernel->name);
-    if (!title) return false;
-    table_cell(table, "%s", title);
-    free(title);
-    add_launches(table, kernel);
-    add_figure(table, FIGURE_IN_NS, kernel->time.of[DIFF_A].median);
-    add_figure(table, FIGURE_IN_NS, kernel->time.of[DIFF_B].median);
-    add_time_change(table, &kernel->time, kernel->state);
-    if (stalls) add_time_change(table, &kernel->stalled, DIFF_SAME);
-    return true;
-}
-
-static bool print_kernels(const struct diff_view *view)
-{
-    static const struct table_column columns[] = {
-        {"kernel", .text = true, .elastic = true}, {"launches"}, {"A"}, {"B"}, {"change"}, {"stalled"}};
-    const struct diff *diff = view->diff;
-    bool stalls =
-        diff->figures[FIGURE_STALLED].of[DIFF_A].most || diff->figures[FIGURE_STALLED].of[DIFF_B].most;
-    struct table table = {.columns = columns,
-                          .column_count = sizeof(columns) / sizeof(*columns) - (stalls ? 0 : 1)};
-    struct diff_counts counts = diff_count_kernels(diff);
-    size_t shown = 0;
-    bool good = true;
-    for (size_t k = 0; k < diff->kernel_count && shown < view->limit && good; k++) {
-        if (!diff_matters(diff->kernels[k].state)) continue;
-        good = add_kernel(&table, &diff->kernels[k], stalls);
-        shown++;
-    }
-    good = finish(&table) && good;
-    print_rest(view, "kernels", counts, counts.matter - shown);
-    return good;
-}
-
-static bool print_sites(const struct diff_view *view)
-{
-    static const struct table_column columns[] = {
-        {"allocation site", .text = true, .elastic = true}, {"A"}, {"B"}, {"change"}};
-    const struct diff *diff = view->diff;
-    struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
-    struct diff_counts counts = diff_count_sites(diff);
-    size_t shown = 0;
-    struct site_titles *titles = counts.matter ? site_titles_new(diff) : NULL;
-    bool good = titles || !counts.matter;
-    for (size_t i = 0; i < diff->site_count && shown < view->limit && good; i++) {
-        const struct diff_site *site = &diff->sites[i];
-        if (!diff_matters(site->state)) continue;
-        bool moved = site->state == DIFF_ADDED || site->state == DIFF_GONE;
-        uint64_t a = site->of[DIFF_A] ? site->of[DIFF_A]->peak_bytes : 0;
-        uint64_t b = site->of[DIFF_B] ? site->of[DIFF_B]->peak_bytes : 0;
-        char title[SITE_TITLE];
-        table_cell(&table, "%s", site_title(titles, site, title));
-        add_figure(&table, FIGURE_IN_BYTES, a);
-        add_figure(&table, FIGURE_IN_BYTES, b);
-        if (moved)
-            table_cell(&table, "%s", diff_state_name(site->state));
-        else
-            table_cell(&table, "%c%s", a < b ? '+' : '-', sl_bytes_text(a < b ? b - a : a - b, title));
-        shown++;
-    }
-    site_titles_free(titles);
-    good = finish(&table) && good;
-    print_rest(view, "allocation sites", counts, counts.matter - shown);
+    diff_print_rest(view, "figures", diff_count_figures(diff), 0);
     return good;
 }
 
@@ -338,8 +205,8 @@ int diff_print_text(const struct diff_view *view)
     FILE *headline = help_begin();
     diff_headline(view->diff, headline);
     help_end(headline);
-    bool good = print_sides(view) && print_settings(view) && print_figures(view) && print_kernels(view) &&
-                print_sites(view);
+    bool good = print_sides(view) && print_settings(view) && print_figures(view) &&
+                diff_print_kernels(view) && diff_print_sites(view);
     print_notes(view);
     return good ? EXIT_OK : failure("trace diff: out of memory");
 }
