@@ -136,7 +136,9 @@ class Diff(ToolTest):
     def test_a_slower_host(self):
         _, told = self.diff(self.trace(), self.trace(step=20 * MS), status=WORSE)
         self.assertEqual(told["verdict"]["text"], "B is 100.0 % slower per iteration (20.0 ms, A 10.0 ms): neither in kernels nor in "
-                         "stalls, so on the host.")
+                         "stalls.")
+        _, told = self.diff(self.trace(timed=False), self.trace(timed=False, step=20 * MS), status=WORSE)
+        self.assertEqual(told["verdict"]["text"], "B is 100.0 % slower per iteration (20.0 ms, A 10.0 ms).")
 
     def test_a_kernel_added_and_one_gone(self):
         """They are told, however short. A kernel that the other run launches too, but not in these steps, is neither."""

@@ -48,18 +48,18 @@ static void print_parts(const struct diff *diff, FILE *to)
     const struct spread *whole = diff->figures[diff_time(diff)].of;
     double change = fabs((double)whole[DIFF_B].median - (double)whole[DIFF_A].median);
     const char *between = ": ";
+    bool known = true;
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
         const struct diff_figure *figure = &diff->figures[parts[i].figure];
         uint64_t a = figure->of[DIFF_A].median, b = figure->of[DIFF_B].median;
         uint64_t by = a < b ? b - a : a - b;
         char text[TIME_TEXT];
+        known = known && figure->compared;
         if (!figure->compared || (double)by * SHARE_SHOWN < change) continue;
         fprintf(to, "%s%s %s", between, time_text(by, text), a < b ? parts[i].more : parts[i].less);
         between = ", ";
     }
-    if (between[0] == ':')
-        fputs(diff->basis == DIFF_BY_HOST_TIME ? ": neither in kernels nor in stalls, so on the host" : "",
-              to);
+    if (known && between[0] == ':') fputs(": neither in kernels nor in stalls", to);
 }
 
 static const char *reservation(const struct diff *diff)

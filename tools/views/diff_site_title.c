@@ -10,6 +10,9 @@
 #include "tools/model/symbols.h"
 #include "tools/text/terminal.h"
 
+/* Four bytes for each column fit into a title. */
+enum { FUNCTION_COLUMNS = 60, FILE_COLUMNS = 40 };
+
 struct site_titles {
     const struct diff *diff;
     struct symbols *symbols[DIFF_SIDES];
@@ -62,15 +65,24 @@ void site_titles_free(struct site_titles *titles)
     free(titles);
 }
 
+/* The bytes of `text` up to `end` or the columns that a title has for it. */
+static int shown_bytes(const char *text, char end, size_t columns)
+{
+    size_t most = text_prefix(text, columns);
+    for (size_t i = 0; end && i < most; i++)
+        if (text[i] == end) return (int)i;
+    return (int)most;
+}
+
 static void print_frame(const struct frame *frame, char out[SITE_TITLE])
 {
-    size_t parameters = strcspn(frame->function, "(");
-    if (frame->source)
-        snprintf(out, SITE_TITLE, "%.*s (%s:%u)", (int)text_prefix(frame->function, parameters),
-                 frame->function, file_name(frame->source), frame->line);
-    else
-        snprintf(out, SITE_TITLE, "%.*s (%s)", (int)text_prefix(frame->function, parameters), frame->function,
-                 frame->module ? file_name(frame->module->path) : "");
+    const char *file = frame->source   ? file_name(frame->source)
+                       : frame->module ? file_name(frame->module->path)
+                                       : "";
+    char line[16] = "";
+    if (frame->source) snprintf(line, sizeof(line), ":%u", frame->line);
+    snprintf(out, SITE_TITLE, "%.*s (%.*s%s)", shown_bytes(frame->function, '(', FUNCTION_COLUMNS),
+             frame->function, shown_bytes(file, 0, FILE_COLUMNS), file, line);
 }
 
 const char *site_title(struct site_titles *titles, const struct diff_site *site, char out[SITE_TITLE])

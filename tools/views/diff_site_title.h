@@ -4,7 +4,7 @@
 
 #include "tools/analyses/diff.h"
 
-enum { SITE_TITLE = 160 };
+enum { SITE_TITLE = 448 };
 struct site_titles;
 
 /* `diff` must outlive the titles. NULL: out of memory. */
