@@ -1,6 +1,6 @@
 /* Any records as a trace, for every command that shows one: none may crash, hang or leak, whatever the file
  * says. The first byte chooses the command, the rest are records as they lie in a block; where a command is
- * for several ranks, one has all of them, and another one the first three quarters. */
+ * for several traces, one has all of them, and another one the first three quarters. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,6 +30,9 @@ static char *commands[][4] = {
     {"export", "--perfetto", "/dev/null"},
     {"check"},
     {"check", "--json"},
+    /* of two runs: */
+    {"diff"},
+    {"diff", "--json"},
     /* of several ranks: */
     {"ranks"},
     {"info", "--json"},
@@ -37,7 +40,7 @@ static char *commands[][4] = {
     {"timeline", "--width", "40"},
     {"export", "--perfetto", "/dev/null"},
 };
-enum { COMMANDS = sizeof(commands) / sizeof(*commands), SEVERAL = 5 };
+enum { COMMANDS = sizeof(commands) / sizeof(*commands), SEVERAL = 7 };
 
 /* What they print is not looked at; the fuzzer writes to the descriptors themselves. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)

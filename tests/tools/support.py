@@ -104,11 +104,11 @@ def rank_records(rank, clock=0, late=0, communicator=7, process=None, steps=STEP
     return records
 
 
-def record_gpt(folder, *arguments, budget="16M"):
+def record_gpt(folder, *arguments, budget="16M", name="gpt.slt"):
     """A trace of workloads/gpt on the software device, or None where it cannot be recorded."""
     if os.environ.get("SANITIZED"):
         return None  # a sanitized library needs its runtime preloaded before it
-    path = folder / "gpt.slt"
+    path = folder / name
     subprocess.run([TOOL, "run", "--software", "--budget", budget, "--chunk", "2M", "--trace", path, "--trace-full",
                     "wait", "--", os.environ["GPT"], "--data", SOURCE / "workloads/data/gpl-3.txt", "--steps", "4",
                     *arguments], check=True, stdout=subprocess.DEVNULL, env=clean_environment())

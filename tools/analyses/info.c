@@ -110,21 +110,6 @@ static void find_classes_at_peak(const struct model *model, const struct phases 
     }
 }
 
-static int ascending(const void *one, const void *other)
-{
-    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
-    return a < b ? -1 : a > b;
-}
-
-static struct spread spread_of(uint64_t *times, size_t count)
-{
-    if (!count) return (struct spread){0};
-    qsort(times, count, sizeof(*times), ascending);
-    return (struct spread){
-        count,           times[0], times[(count - 1) / 4], times[(count - 1) / 2], times[(count - 1) * 3 / 4],
-        times[count - 1]};
-}
-
 static bool find_steps(const struct model *model, const struct phases *phases, struct info *out)
 {
     size_t room = phases->step_count > model->iterations.count ? phases->step_count : model->iterations.count;

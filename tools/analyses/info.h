@@ -3,15 +3,11 @@
 #define SLUICE_TOOL_INFO_H
 
 #include "tools/phases/phases.h"
+#include "tools/analyses/spread.h"
 #include "tools/analyses/waste.h"
 
 struct count_bytes {
     uint64_t count, bytes;
-};
-
-/* The distribution of times in nanoseconds. */
-struct spread {
-    uint64_t count, least, quarter, median, three_quarters, most;
 };
 
 struct info {

@@ -2,23 +2,10 @@
 
 #include <stdlib.h>
 
-#include "tools/analyses/chunk_at.h"
+#include "tools/analyses/pieces.h"
 #include "tools/analyses/residency.h"
 
-/* A part of a segment in one chunk, during its life. */
-struct piece {
-    uint64_t born_ns, died_ns, bytes;
-    uint32_t chunk; /* SL_NONE: unknown */
-    uint8_t class;
-};
-
-struct pieces {
-    struct piece *at;
-    size_t count, room;
-    bool no_memory;
-};
 enum {
-    PIECES_MAX = 1 << 22,
     CLOCK_ERROR_NS = 1000000,
     EARLY_SHARE = 20, /* one in this many transfers may be wrong */
 };
@@ -155,41 +142,6 @@ static void find_traffic(const struct making *m)
     }
 }
 
-static void add_piece(struct pieces *pieces, struct piece piece)
-{
-    if (pieces->count == pieces->room) {
-        size_t room = pieces->room ? 2 * pieces->room : 1024;
-        struct piece *larger = room <= PIECES_MAX ? realloc(pieces->at, room * sizeof(*larger)) : NULL;
-        if (!larger) {
-            pieces->no_memory = true;
-            return;
-        }
-        pieces->at = larger;
-        pieces->room = room;
-    }
-    pieces->at[pieces->count++] = piece;
-}
-
-static void add_life(struct making *m, const struct model_life *life)
-{
-    const struct segments *segments = &m->phases->segments;
-    const struct model_slot *slot = &m->model->slots.at[life->slot];
-    if (slot->bytes > UINT64_MAX - slot->address) return;
-    for (uint32_t s = segments->first_of_slot[life->slot]; s < segments->first_of_slot[life->slot + 1]; s++) {
-        const struct segment *segment = &segments->at[s];
-        if (segment->offset > slot->bytes || segment->bytes > slot->bytes - segment->offset) continue;
-        uint64_t at = slot->address + segment->offset, end = at + segment->bytes;
-        while (at < end && !m->pieces.no_memory) {
-            uint64_t chunk_end;
-            uint32_t chunk = chunk_at(m->model, at, &chunk_end);
-            uint64_t next = chunk_end < end ? chunk_end : end;
-            add_piece(&m->pieces,
-                      (struct piece){life->born_ns, life->died_ns, next - at, chunk, m->phases->class_of[s]});
-            at = next;
-        }
-    }
-}
-
 static bool find_memory(struct making *m)
 {
     const struct model *model = m->model;
@@ -198,7 +150,7 @@ static bool find_memory(struct making *m)
     bool good = residency_start(model, &residency);
     for (size_t i = 0; good && i < model->lives.count; i++) {
         const struct model_life *life = &model->lives.at[i];
-        if (life->born_ns < t->end_ns && life->died_ns > t->begin_ns) add_life(m, life);
+        if (life->born_ns < t->end_ns && life->died_ns > t->begin_ns) pieces_add_life(model, m->phases, life, &m->pieces);
     }
     t->by_class_lives = !residency.by_lives && !model->slabs.count;
     good = good && !m->pieces.no_memory;
@@ -227,7 +179,7 @@ bool timeline_make(const struct model *model, const struct phases *phases, uint6
     struct making m = {.model = model, .phases = phases, .out = out};
     bool good = allocate(out) && find_phases(&m) && find_memory(&m);
     if (good) find_traffic(&m);
-    free(m.pieces.at);
+    pieces_free(&m.pieces);
     return good;
 }
 

@@ -23,6 +23,7 @@ static const struct trace_command {
     {"export", trace_export, "conversion to Perfetto's format or to CSV tables"},
     {"sites", trace_sites, "memory of each allocation site, with its call stack"},
     {"report", trace_report, "one HTML file that shows the run: memory, link, stalls, sites, phases, budgets"},
+    {"diff", trace_diff, "comparison of two runs: what changed, and whether it matters"},
     {"ranks", trace_ranks, "comparison of all ranks: who waited for whom, and why"},
     {"dump", trace_dump, "all records, one per line"},
 };

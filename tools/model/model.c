@@ -85,9 +85,11 @@ static void add_metadata(struct model_build *build, const struct sl_event *e)
 }
 
 /* A decision without a reason counts for the first reason. */
-static void add_decision(struct model *model, const struct sl_event *e)
+static void add_decision(struct model_build *build, const struct sl_event *e)
 {
+    struct model *model = build->model;
     unsigned decision = e->flags, reason = sl_decision_reason_text(decision, 0) ? e->id : 0;
+    if (decision == SL_DECISION_MISPREDICT) MODEL_PUSH(build, model->mispredictions, e->tick);
     if (decision < MODEL_DECISIONS && reason < MODEL_REASONS)
         model->decisions[decision][reason]++;
     else
@@ -154,7 +156,7 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
         add_metadata(build, e);
         break;
     case SL_EVENT_DECISION:
-        add_decision(model, e);
+        add_decision(build, e);
         break;
     default:
         break;
@@ -289,12 +291,13 @@ void model_close(struct model *model)
     for (size_t i = 0; i < model->pythons.count; i++) free_text(model->pythons.at[i].text);
     for (size_t i = 0; i < model->modules.count; i++) free_text(model->modules.at[i].path);
     for (size_t i = 0; i < model->metadata.count; i++) free_text(model->metadata.at[i]);
-    void *arrays[] = {model->launches.at, model->shapes.at,    model->sets.at,        model->set_ranges.at,
-                      model->ranges.at,   model->streams.at,   model->slots.at,       model->lives.at,
-                      model->moves.at,    model->transfers.at, model->stalls.at,      model->iterations.at,
-                      model->slabs.at,    model->durations.at, model->collectives.at, model->marks.at,
-                      model->syncs.at,    model->errors.at,    model->gaps.at,        model->sites.at, model->pythons.at,
-                      model->modules.at,  model->metadata.at,  model->orders.at};
+    void *arrays[] = {
+        model->launches.at, model->shapes.at,    model->sets.at,        model->set_ranges.at,
+        model->ranges.at,   model->streams.at,   model->slots.at,       model->lives.at,
+        model->moves.at,    model->transfers.at, model->stalls.at,      model->iterations.at,
+        model->slabs.at,    model->durations.at, model->collectives.at, model->marks.at,
+        model->syncs.at,    model->errors.at,    model->gaps.at,        model->sites.at,
+        model->modules.at,  model->metadata.at,  model->orders.at,      model->mispredictions.at, model->pythons.at};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) free(arrays[i]);
     kernel_names_free(&model->kernels);
     free(model);

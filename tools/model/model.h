@@ -178,6 +178,7 @@ struct model {
     MODEL_ARRAY(struct model_order) orders;
     MODEL_ARRAY(struct model_error) errors;
     MODEL_ARRAY(struct model_gap) gaps;
+    MODEL_ARRAY(uint64_t) mispredictions; /* the launch before each */
     MODEL_ARRAY(struct model_site) sites;
     MODEL_ARRAY(struct model_python) pythons; /* by site and depth */
     MODEL_ARRAY(struct model_module) modules;

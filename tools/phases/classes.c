@@ -11,7 +11,7 @@
  *   workspaces        are used in one phase and dead afterwards; they include gradients of activations */
 #include "tools/phases/classes.h"
 
-const char *class_name(enum memory_class class)
+const char *class_name(unsigned class)
 {
     static const char *const names[CLASS_COUNT] = {
         "unknown", "parameters", "gradients", "optimizer state", "activations", "workspaces", "inputs"};

@@ -16,7 +16,7 @@ enum memory_class {
     CLASS_COUNT,
 };
 
-const char *class_name(enum memory_class class);
+const char *class_name(unsigned class);
 
 /* The phases that touch a segment, and whether it lives across windows or is repeatedly copied from the host.
  */

@@ -165,6 +165,7 @@ static void print_site(struct symbols *symbols, size_t number, const struct site
     struct frame frames[FRAMES_MAX];
     size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
     print_figures(number, site);
+    print_python(site);
     for (size_t i = 0, own = own_frames(frames, count); i < own;) i = print_frames_at(frames, own, i);
     if (!count) puts("      the trace has no call stack of it");
 }
@@ -233,6 +234,7 @@ static void print_json_site(struct json *json, struct symbols *symbols, const st
     size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
     json_object(json, NULL, true);
     site_figures_json(json, site);
+    json_python(json, site);
     json_array(json, "frames", true);
     for (size_t i = 0; i < count; i++) frame_json(json, &frames[i]);
     json_close(json);

@@ -1,0 +1,22 @@
+/* The views of a comparison of two traces. */
+#ifndef SLUICE_TOOL_DIFF_VIEWS_H
+#define SLUICE_TOOL_DIFF_VIEWS_H
+
+#include <stdio.h>
+
+#include "tools/analyses/diff.h"
+
+struct diff_view {
+    const struct diff *diff;
+    const char *paths[DIFF_SIDES]; /* defused */
+    uint64_t limit;                /* rows of kernels and of sites */
+};
+
+/* The first line: which trace is better, and by how much, or what cannot be compared. Ends with a newline. */
+void diff_headline(const struct diff *diff, FILE *to);
+
+/* diff_text.c, diff_json.c: print everything on stdout. diff_print_text returns the exit status. */
+int diff_print_text(const struct diff_view *view);
+void diff_print_json(const struct diff_view *view);
+
+#endif
