@@ -150,7 +150,8 @@ static bool find_memory(struct making *m)
     bool good = residency_start(model, &residency);
     for (size_t i = 0; good && i < model->lives.count; i++) {
         const struct model_life *life = &model->lives.at[i];
-        if (life->born_ns < t->end_ns && life->died_ns > t->begin_ns) pieces_add_life(model, m->phases, life, &m->pieces);
+        if (life->born_ns < t->end_ns && life->died_ns > t->begin_ns)
+            pieces_add_life(model, m->phases, life, &m->pieces);
     }
     t->by_class_lives = !residency.by_lives && !model->slabs.count;
     good = good && !m->pieces.no_memory;
