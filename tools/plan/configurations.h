@@ -27,7 +27,7 @@ struct plan_wish {
     uint64_t transfer_ns;
     unsigned plan_attempts;
     const char *backing; /* see struct replay_setting */
-    bool plans_beside; /* the same */
+    bool plans_beside;   /* the same */
 };
 
 struct prediction {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "tools/model/trace_open.h"
+#include "tools/plan/plan_job.h"
 #include "tools/plan/plan_profile.h"
 #include "tools/plan/plan_report.h"
 #include "tools/replay/sequence.h"
@@ -14,20 +14,12 @@
 #include "tools/text/messages.h"
 #include "tools/text/output_file.h"
 
-enum {
-    DEFAULT_LINK_GBS = 24, /* PCIe 4 x16 */
-    DEFAULT_BOTH_PERCENT = 92,
-    DEFAULT_ATTEMPTS = 8,
-    MOST_SHARERS = 64,
-};
-#define LINK_TOLERANCE 1.1 /* a link's speed is measured by sluice's own movements */
-
-enum peers { PEERS_AUTO, PEERS_LINK, PEERS_OWN };
+enum { MOST_SHARERS = 64 };
 
 struct order { /* actions in addition to the predictions */
     const char *sequence, *profile;
     uint64_t iterations, sharers;
-    unsigned peers; /* enum peers */
+    unsigned peers; /* enum plan_peers */
     bool json, no_least, force;
 };
 
@@ -95,49 +87,18 @@ static bool take_link(struct plan_wish *wish, const char *word)
     return true;
 }
 
-/* The measured speed on the slowest rank, which is that rank's share of the link; if there is none, a share
- * of the assumed speed. */
-static struct plan_link measured_link(const struct replay_job *job, uint64_t sharers)
-{
-    struct plan_link link = {0};
-    uint64_t assumed = DEFAULT_LINK_GBS * UINT64_C(1000000000) / sharers;
-    for (size_t r = 0; r < job->count; r++) {
-        const struct model *model = job->ranks[r].model;
-        uint64_t in = model->link_in, out = model->link_out;
-        if (in && (!link.in_bytes_per_s || in < link.in_bytes_per_s)) link.in_bytes_per_s = in;
-        if (out && (!link.out_bytes_per_s || out < link.out_bytes_per_s)) link.out_bytes_per_s = out;
-    }
-    if (!link.in_bytes_per_s) link.in_bytes_per_s = assumed;
-    if (!link.out_bytes_per_s) link.out_bytes_per_s = assumed;
-    return link;
-}
-
-/* Whether the ranks' collectives use this link. They do, unless a long collective was faster than the
- * link. */
-static bool meets_over(const struct plan_link *link, const struct replay_meetings *meetings, enum peers peers)
-{
-    if (!meetings || peers == PEERS_OWN) return false;
-    double speed = meetings->bytes_per_ns * 1e9;
-    double slower =
-        (double)(link->in_bytes_per_s < link->out_bytes_per_s ? link->in_bytes_per_s : link->out_bytes_per_s);
-    return peers == PEERS_LINK || (speed > 0 && speed <= slower * LINK_TOLERANCE);
-}
-
 static void complete(struct plan_wish *wish, const struct replay_job *job, const struct order *order)
 {
-    uint64_t peak_bytes = 0;
-    for (size_t r = 0; r < job->count; r++)
-        if (job->ranks[r].peak_bytes > peak_bytes) peak_bytes = job->ranks[r].peak_bytes;
     if (!wish->budget_count) plan_default_budgets(wish);
-    if (!wish->chunk_count) plan_seek_chunks(wish, peak_bytes, job->ranks->model->chunk_bytes);
+    if (!wish->chunk_count) plan_seek_chunks(wish, plan_job_peak(job), job->ranks->model->chunk_bytes);
     if (!wish->policy_count) wish->policies[wish->policy_count++] = strdup("plan");
     for (unsigned l = 0; l < wish->link_count; l++) {
         wish->links[l].in_bytes_per_s /= order->sharers;
         wish->links[l].out_bytes_per_s /= order->sharers;
     }
-    if (!wish->link_count) wish->links[wish->link_count++] = measured_link(job, order->sharers);
+    if (!wish->link_count) wish->links[wish->link_count++] = plan_job_link(job, order->sharers);
     for (unsigned l = 0; l < wish->link_count; l++)
-        wish->links[l].meets = meets_over(&wish->links[l], job->meetings, order->peers);
+        wish->links[l].meets = plan_job_meets_over(&wish->links[l], job->meetings, order->peers);
 }
 
 static void forget(struct plan_wish *wish)
@@ -190,59 +151,17 @@ static int predict(char *const *paths, const struct replay_job *job, const struc
     return status;
 }
 
-/* Prepares the replay. */
-static int prepare(char *const *paths, const struct model *const *models, size_t count,
-                   struct replay_meetings *meetings, struct replay_program *programs)
+static int plan(char *const *paths, size_t count, struct plan_wish *wish, const struct order *order)
 {
-    if (count == 1) {
-        if (!replay_prepare(models[0], programs)) return failure("%s: out of memory", paths[0]);
-    } else {
-        if (!replay_meetings_find(models, count, meetings)) return failure("plan: out of memory");
-        if (meetings->count == 1)
-            return failure(
-                "the traces have no collectives in common: they do not belong to the ranks of one job");
-        if (!replay_prepare_ranks(models, count, meetings, programs)) return failure("plan: out of memory");
-    }
-    if (programs->border_count >= 2) return EXIT_OK;
-    return count == 1 ? failure("%s: the trace has no complete iteration of the program", paths[0])
-                      : failure("no complete iteration is in all of the traces");
-}
-
-static int plan(char *const *paths, const struct model *const *models, size_t count, struct plan_wish *wish,
-                const struct order *order)
-{
-    struct program_name name = program_name(&models[0]->header);
-    struct replay_program *programs = calloc(count, sizeof(*programs));
-    struct replay_meetings meetings = {0};
-    struct replay_job job = {programs, count, count > 1 ? &meetings : NULL};
+    struct plan_job job;
     bool sought = !wish->chunk_count;
-    int status =
-        programs ? prepare(paths, models, count, &meetings, programs) : failure("plan: out of memory");
+    int status = plan_job_open("plan", paths, count, &job);
     if (status == EXIT_OK) {
-        programs->name = name.text;
-        complete(wish, &job, order);
-        status = predict(paths, &job, wish, sought, order);
+        complete(wish, &job.job, order);
+        status = predict(paths, &job.job, wish, sought, order);
     }
-    for (size_t r = 0; programs && r < count; r++) replay_free(&programs[r]);
-    free(programs);
-    replay_meetings_free(&meetings);
-    for (size_t r = 0; r < count && status == EXIT_OK; r++)
-        status = end_status(paths[r], &models[r]->problem);
-    return status;
-}
-
-static int plan_files(char *const *paths, size_t count, struct plan_wish *wish, const struct order *order)
-{
-    struct model **models = calloc(count, sizeof(*models));
-    size_t opened = 0;
-    int status = models ? EXIT_OK : failure("plan: out of memory");
-    while (status == EXIT_OK && opened < count) {
-        status = model_open(paths[opened], &models[opened]);
-        opened += status == EXIT_OK;
-    }
-    if (status == EXIT_OK) status = plan(paths, (const struct model *const *)models, count, wish, order);
-    for (size_t r = 0; r < opened; r++) model_close(models[r]);
-    free(models);
+    if (status == EXIT_OK) status = plan_job_end(&job);
+    plan_job_close(&job);
     return status;
 }
 
@@ -257,7 +176,7 @@ int command_plan(int argc, char **argv)
     size_t count;
     char allowed[128];
     unsigned daemon = 0;
-    uint64_t both_percent = DEFAULT_BOTH_PERCENT, transfer_us = 0, attempts = DEFAULT_ATTEMPTS;
+    uint64_t both_percent = PLAN_BOTH_PERCENT, transfer_us = 0, attempts = PLAN_ATTEMPTS;
     const struct command_option options[] = {
         {"budget", OPTION_TEXT, &budgets, "LIST",
          "Budgets: sizes, or shares of the memory that the program needs (0.8,0.66,0.5,0.33,0.25)."},
@@ -331,7 +250,7 @@ int command_plan(int argc, char **argv)
         each("chunk", "a power of two from 2 MiB to 1 GiB", chunks, take_chunk, &wish) &&
         each("policy", "a policy of sluice run other than off", policies, take_policy, &wish) &&
         each("link-gbs", "a speed from 0.001 to 1000000", links, take_link, &wish);
-    status = understood ? plan_files(paths, count, &wish, &order) : EXIT_USAGE;
+    status = understood ? plan(paths, count, &wish, &order) : EXIT_USAGE;
     forget(&wish);
     return status;
 }
