@@ -18,7 +18,7 @@ static void add_facts(const struct situation *s, struct advice_list *list)
             "Record again with measured times: those of %llu of %llu launches are guessed, and with them "
             "all figures below",
             (unsigned long long)s->guessed, (unsigned long long)s->launches);
-        snprintf(advice->line, sizeof(advice->line), "SLUICE_TRACE_SAMPLE=1");
+        snprintf(advice->line, sizeof(advice->line), "SLUICE_TRACE_SAMPLE=16");
     }
     if (link_is_the_floor(s)) {
         struct advice *advice = advice_add(list, "link", ADVICE_FACT);

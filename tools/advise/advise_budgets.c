@@ -6,8 +6,8 @@
 #include "tools/advise/advise_settings.h"
 
 enum {
-    FEWER = 7,  /* smaller budgets that are tried first: tenths of the memory in use */
-    MORE = 6,   /* larger ones */
+    FEWER = 5,  /* smaller budgets that are tried first */
+    MORE = 4,   /* larger ones */
     POINTS = 3, /* budgets between two that are tried at once */
     ROUNDS = 2,
     MOST_POINTS = FEWER + MORE + POINTS * ROUNDS,
@@ -20,22 +20,25 @@ struct search {
     size_t count;
 };
 
-static uint64_t round_down(const struct search *search, uint64_t bytes)
+/* The chunk size of the run, or a smaller one if that is usual for this budget. */
+static uint64_t chunk_for(const struct search *search, uint64_t budget_bytes)
 {
-    uint64_t chunk = search->situation->setting.chunk_bytes;
-    bytes = bytes / chunk * chunk;
-    return bytes > replay_least_budget() ? bytes : replay_least_budget();
+    uint64_t chunk = search->situation->setting.chunk_bytes, usual = replay_automatic_chunk(budget_bytes);
+    return usual < chunk ? usual : chunk;
 }
 
 /* Adds a budget between two others, excluding these. */
 static void add(struct search *search, uint64_t bytes, uint64_t above, uint64_t below)
 {
-    bytes = round_down(search, bytes);
+    uint64_t chunk = chunk_for(search, bytes);
+    bytes = bytes / chunk * chunk;
+    if (bytes < replay_least_budget()) bytes = replay_least_budget();
     if (bytes <= above || bytes >= below || search->count == MOST_POINTS) return;
     for (size_t i = 0; i < search->count; i++)
         if (search->points[i].budget_bytes == bytes) return;
     search->trials[search->count].setting = search->situation->setting;
     search->trials[search->count].setting.budget_bytes = bytes;
+    search->trials[search->count].setting.chunk_bytes = chunk;
     search->points[search->count++] = (struct advice_point){bytes, 0};
 }
 
@@ -81,8 +84,9 @@ static struct advice *note(const struct search *search, size_t point, struct adv
     advice->after_bytes = trial->setting.budget_bytes;
     advice->before_moved = moved_bytes(&s->now);
     advice->after_moved = moved_bytes(&trial->result);
-    snprintf(advice->line, sizeof(advice->line), "SLUICE_DEVICE_BUDGET=%lluM",
-             (unsigned long long)(trial->setting.budget_bytes / SL_MIB));
+    snprintf(advice->line, sizeof(advice->line), "SLUICE_DEVICE_BUDGET=%lluM SLUICE_CHUNK=%lluM",
+             (unsigned long long)(trial->setting.budget_bytes / SL_MIB),
+             (unsigned long long)(trial->setting.chunk_bytes / SL_MIB));
     return advice;
 }
 
@@ -92,7 +96,8 @@ static bool advise_less(const struct situation *s, struct advice_list *list)
     uint64_t used = s->fits ? s->need_bytes : s->setting.budget_bytes, least = replay_least_budget();
     uint64_t most_ns = situation_step(s) + situation_step(s) / 100 * ADVICE_LOSS_PERCENT;
     char less[SL_BYTES_TEXT], before[SL_BYTES_TEXT];
-    for (uint64_t tenths = 9; tenths > 9 - FEWER; tenths--) add(&search, used / 10 * tenths, least - 1, used);
+    static const unsigned percents[FEWER] = {90, 75, 60, 45, 30};
+    for (int i = 0; i < FEWER; i++) add(&search, used / 100 * percents[i], least - 1, used);
     if (!try_from(&search, 0)) return false;
     size_t point = advice_least_budget(search.points, search.count, most_ns);
     for (int round = 0; round < ROUNDS && point != SIZE_MAX; round++) {

@@ -9,11 +9,12 @@
 #include "tools/text/messages.h"
 
 enum {
-    LEAST_CHUNKS = 8, /* a chunk size is tried only if the budget is at least this many chunks */
+    DAEMON_PERCENT = 10, /* of a step: plans that begin elsewhere differ by some per cent by chance */
+    LEAST_CHUNKS = 8,    /* a chunk size is tried only if the budget is at least this many chunks */
     LARGEST_CHUNK_MIB = 64,
     CHUNKS = 6,
-    MANY_ATTEMPTS = 64,
-    SITES = 6,             /* allocation sites that are tried in pinned memory */
+    MANY_ATTEMPTS = 32,
+    SITES = 4,             /* allocation sites that are tried in pinned memory */
     SITE_PERCENT = 2,      /* of the memory: smaller sites are not tried */
     SITE_GAIN_PERCENT = 1, /* of a step: what a site has to bring to be combined with others */
     FLOOR_PERCENT = 97,    /* of a step, see link_is_the_floor */
@@ -91,6 +92,11 @@ static struct advice *note(const struct situation *s, const struct trial *trial,
     advice->before_moved = moved_bytes(&s->now);
     advice->after_moved = moved_bytes(&trial->result);
     return advice;
+}
+
+static bool saves(const struct situation *s, const struct trial *trial, uint64_t percent)
+{
+    return trial->result.steady.took_ns <= situation_step(s) / 100 * (100 - percent);
 }
 
 /* --- what is said of each kind */
@@ -249,6 +255,7 @@ bool advise_options(const struct situation *s, struct advice_list *list)
         if (!trial || trial->result.status != SL_OK ||
             !advice_pays(situation_step(s), trial->result.steady.took_ns))
             continue;
+        if (say[k] == say_daemon && !saves(s, trial, DAEMON_PERCENT)) continue;
         say[k](s, &trial->setting, note(s, trial, kinds[k], list));
         take_over(k, &trial->setting, &together);
     }

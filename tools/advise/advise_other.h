@@ -10,8 +10,4 @@
 bool advise_other(const struct situation *situation, const struct step_profile *profile,
                   const struct plan_job *other, struct advice_list *list);
 
-/* The words of the command `other` that `own` does not have, in their order, each with the option before it.
- * Both are split at spaces. */
-void other_words(const char *own, const char *other, char *out, size_t bytes);
-
 #endif

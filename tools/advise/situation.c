@@ -7,10 +7,7 @@
 #include "tools/analyses/info.h"
 #include "tools/text/messages.h"
 
-enum {
-    USUAL_CHUNKS = 64, /* of a budget whose chunk size is not in the trace */
-    DEVICE_PERCENT = 95,
-};
+enum { DEVICE_PERCENT = 95 };
 
 bool trials_run(const struct replay_job *job, struct trial *trials, size_t count)
 {
@@ -39,13 +36,6 @@ static const char *recorded_policy(const struct model *model)
     return "plan";
 }
 
-static uint64_t usual_chunk(uint64_t budget_bytes)
-{
-    uint64_t chunk = SL_BLOCK_BYTES;
-    while (chunk < 32 * SL_MIB && 2 * chunk * USUAL_CHUNKS <= budget_bytes) chunk *= 2;
-    return chunk;
-}
-
 static bool is_chunk(uint64_t bytes)
 {
     return bytes >= SL_BLOCK_BYTES && bytes <= SL_GIB && !(bytes & (bytes - 1));
@@ -67,7 +57,7 @@ static void set(struct situation *s, const struct situation_wish *wish)
     if (budget < replay_least_budget()) budget = replay_least_budget();
     if (s->most_bytes < budget) s->most_bytes = budget;
     uint64_t chunk = wish->chunk_bytes ? wish->chunk_bytes : model->chunk_bytes;
-    if (!is_chunk(chunk)) chunk = usual_chunk(budget < s->need_bytes ? budget : s->need_bytes);
+    if (!is_chunk(chunk)) chunk = replay_automatic_chunk(budget);
     s->setting.budget_bytes = budget;
     s->setting.chunk_bytes = chunk;
     s->setting.policy = wish->policy ? wish->policy : recorded_policy(model);

@@ -5,19 +5,19 @@
 enum { PERIODS = 8 };
 #define NEVER UINT64_MAX
 
-struct entry { /* of the heap; outdated unless `next` is the chunk's */
+struct entry { /* of the heap; outdated unless it is the chunk's last one */
     uint64_t next;
-    uint32_t chunk;
+    uint32_t chunk, number;
 };
 
 struct search {
     const struct floor_sequence *sequence;
-    size_t *first_of; /* of each chunk: its first use in a period; SIZE_MAX: none */
+    uint64_t *first; /* of each chunk: its first use in a period, if its content lives until then */
     uint64_t *next_of_use;
     uint64_t
         *next; /* of each chunk: its next use, counted over all periods, if its content lives until then */
     uint64_t *since; /* of each chunk: the last launch that used it, counted from 1 over all periods */
-    uint32_t *held;
+    uint32_t *held, *number; /* of each chunk: blocks on the device; number of its last entry in the heap */
     bool *live;
     struct entry *heap, *aside;
     size_t heap_count, heap_room;
@@ -35,7 +35,7 @@ static bool push(struct search *s, uint32_t chunk)
         s->heap = larger;
         s->heap_room = room;
     }
-    struct entry entry = {s->next[chunk], chunk};
+    struct entry entry = {s->next[chunk], chunk, ++s->number[chunk]};
     size_t at = s->heap_count++;
     for (; at && s->heap[(at - 1) / 2].next < entry.next; at = (at - 1) / 2)
         s->heap[at] = s->heap[(at - 1) / 2];
@@ -74,11 +74,12 @@ static bool find_next_uses(struct search *s)
                 uint32_t chunk = sequence->used[u];
                 s->next_of_use[u] = coming[chunk];
                 coming[chunk] = u;
-                s->first_of[chunk] = u;
             }
         }
-        for (size_t c = 0; c < sequence->chunk_count; c++)
+        for (size_t c = 0; c < sequence->chunk_count; c++) {
+            s->first[c] = coming[c];
             if (coming[c] != NEVER) coming[c] += uses;
+        }
     }
     free(coming);
     return true;
@@ -99,7 +100,7 @@ static bool make_room(struct search *s, uint64_t launch)
     while (s->held_blocks > s->budget && s->heap_count) {
         struct entry entry = pop(s);
         uint32_t chunk = entry.chunk;
-        if (!s->held[chunk] || entry.next != s->next[chunk]) continue;
+        if (!s->held[chunk] || entry.number != s->number[chunk]) continue;
         if (s->since[chunk] == launch) {
             s->aside[aside++] = entry;
             continue;
@@ -122,7 +123,7 @@ static bool begin(struct search *s)
     const struct floor_sequence *sequence = s->sequence;
     for (uint32_t c = 0; c < sequence->chunk_count; c++) {
         s->live[c] = sequence->alive[c];
-        s->next[c] = s->first_of[c] == SIZE_MAX ? NEVER : s->first_of[c];
+        s->next[c] = s->first[c];
         if (!s->live[c]) continue;
         s->held[c] = sequence->blocks[c];
         s->held_blocks += s->held[c];
@@ -172,22 +173,23 @@ bool floor_blocks(const struct floor_sequence *sequence, uint64_t budget_blocks,
 {
     size_t chunks = sequence->chunk_count + 1, uses = sequence->first_use[sequence->launch_count] + 1;
     struct search s = {.sequence = sequence, .budget = budget_blocks};
-    s.first_of = malloc(chunks * sizeof(*s.first_of));
+    s.first = malloc(chunks * sizeof(*s.first));
     s.next_of_use = malloc(uses * sizeof(*s.next_of_use));
     s.next = calloc(chunks, sizeof(*s.next));
     s.since = calloc(chunks, sizeof(*s.since));
     s.held = calloc(chunks, sizeof(*s.held));
+    s.number = calloc(chunks, sizeof(*s.number));
     s.live = calloc(chunks, sizeof(*s.live));
     s.aside = calloc(uses, sizeof(*s.aside));
-    bool good = s.first_of && s.next_of_use && s.next && s.since && s.held && s.live && s.aside;
-    for (size_t c = 0; good && c < chunks; c++) s.first_of[c] = SIZE_MAX;
+    bool good = s.first && s.next_of_use && s.next && s.since && s.held && s.number && s.live && s.aside;
     good = good && go_through(&s);
     if (good) *out = s.fetched / PERIODS;
-    free(s.first_of);
+    free(s.first);
     free(s.next_of_use);
     free(s.next);
     free(s.since);
     free(s.held);
+    free(s.number);
     free(s.live);
     free(s.aside);
     free(s.heap);

@@ -17,6 +17,11 @@ enum {
 };
 #define NO_BUDGET (UINT64_C(1) << 46)
 
+uint64_t replay_automatic_chunk(uint64_t budget_bytes)
+{
+    return sl_inspect_automatic_chunk(budget_bytes);
+}
+
 uint64_t replay_least_budget(void)
 {
     return sl_inspect_least_budget();

@@ -106,6 +106,9 @@ struct replay_result {
 /* The least budget possible, for a replay as for a run. */
 uint64_t replay_least_budget(void);
 
+/* The chunk size of a run with this budget whose SLUICE_CHUNK is not set. */
+uint64_t replay_automatic_chunk(uint64_t budget_bytes);
+
 /* Replays in this process, which is possible only once: the core cannot start twice. `meetings`, which may be
  * NULL, decides when the ranks of the job meet; this program is rank number `rank`. */
 void replay_run(const struct replay_job *job, size_t rank, const struct replay_setting *setting,
