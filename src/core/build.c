@@ -20,8 +20,7 @@
 
 static char path[PATH_MAX]; /* an expanded option; not on the stack, which may be small */
 
-/* Large enough for transfers at full speed, small enough that the budget holds many chunks. */
-static uint64_t automatic_chunk(uint64_t budget_bytes)
+uint64_t sl_core_automatic_chunk(uint64_t budget_bytes)
 {
     uint64_t chunk = SL_BLOCK_BYTES;
     while (chunk < 32 * SL_MIB && chunk * 256 <= budget_bytes) chunk *= 2;
@@ -63,7 +62,7 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
     sl_budget_decide(&core->budget, free_bytes, core->options->device_budget, wanted.budget_bytes);
     *chunk_bytes = core->options->chunk ? core->options->chunk
                    : wanted.chunk_bytes ? wanted.chunk_bytes
-                                        : automatic_chunk(core->budget.bytes);
+                                        : sl_core_automatic_chunk(core->budget.bytes);
     core->budget.virtual_size_bytes = sl_core_virtual_size();
     if (core->number)
         sl_host_share_begin_lent(&core->host, &sl_core_started(0)->host, core->options, &core->backend);

@@ -1,5 +1,6 @@
 #include "core/inspect.h"
 
+#include "core/build.h"
 #include "core/core.h"
 
 static const struct sl_chunk_record *record_of(sl_chunk chunk)
@@ -10,6 +11,11 @@ static const struct sl_chunk_record *record_of(sl_chunk chunk)
 uint64_t sl_inspect_least_budget(void)
 {
     return SL_LEAST_BUDGET;
+}
+
+uint64_t sl_inspect_automatic_chunk(uint64_t budget_bytes)
+{
+    return sl_core_automatic_chunk(budget_bytes);
 }
 
 uint64_t sl_inspect_most_bytes(void)

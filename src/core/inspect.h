@@ -12,6 +12,9 @@
 uint64_t sl_inspect_least_budget(void);
 uint64_t sl_inspect_most_bytes(void);
 
+/* The chunk size for a budget, if the user sets none. No precondition. */
+uint64_t sl_inspect_automatic_chunk(uint64_t budget_bytes);
+
 uint64_t sl_inspect_demand_misses(void);      /* so far: chunks fetched on demand */
 uint64_t sl_inspect_oversize_launches(void);  /* so far: launches whose own chunks exceed the budget */
 uint64_t sl_inspect_virtual_bytes_used(void); /* of the chunks that hold allocations */

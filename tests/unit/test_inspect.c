@@ -94,6 +94,9 @@ static void launches_that_exceed_the_budget_are_counted(void **state)
 {
     (void)state;
     assert_int_equal(sl_inspect_least_budget(), 8 * SL_MIB);
+    assert_int_equal(sl_inspect_automatic_chunk(8 * SL_MIB), 2 * SL_MIB);
+    assert_int_equal(sl_inspect_automatic_chunk(2 * SL_GIB), 16 * SL_MIB);
+    assert_int_equal(sl_inspect_automatic_chunk(80 * SL_GIB), 32 * SL_MIB);
     assert_int_equal(sl_inspect_most_bytes(), 4096 * SL_GIB);
     uint64_t before = sl_inspect_oversize_launches();
     struct sl_launch launch = {

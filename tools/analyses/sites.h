@@ -6,7 +6,7 @@
 
 struct site_figures {
     uint64_t site;
-    const char *frames; /* as in the trace; NULL: missing */
+    const char *frames;                /* as in the trace; NULL: missing */
     const struct model_python *python; /* its frames of Python, innermost first */
     size_t python_count;
     uint64_t allocations, total_bytes;

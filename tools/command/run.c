@@ -37,6 +37,9 @@ static void print_help(void)
           "such command.\n\n"
           "  --software\n"
           "      " SOFTWARE_HELP "\n"
+          "  --advise\n"
+          "      Record the command, and print what would help it most on stderr after its end, as sluice "
+          "advise does.\n"
           "  -v\n"
           "      Short for --verbose; -vv gives it twice.\n",
           to);
@@ -49,7 +52,12 @@ static const char *flag_name(size_t index)
 {
     static char name[64];
     const char *flag = sl_options_flag(index);
-    if (!flag) return index && sl_options_flag(index - 1) ? "--software" : NULL;
+    if (!flag) {
+        static const char *const own[] = {"--software", "--advise"};
+        size_t beyond = 0;
+        while (beyond < index && !sl_options_flag(index - beyond - 1)) beyond++;
+        return beyond < sizeof(own) / sizeof(*own) ? own[beyond] : NULL;
+    }
     snprintf(name, sizeof(name), "--%s", flag);
     return name;
 }
@@ -106,16 +114,24 @@ static int set_option(const char *flag, const char *variable, const char *value)
     return setenv(variable, value, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
+struct choice { /* what is not in the environment */
+    bool software, advise;
+    unsigned verbose;
+};
+
 /* Takes one option at argv[*at] and moves *at past it and its value. */
-static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
+static int take_option(char **argv, int *at, struct choice *choice)
 {
     const char *word = argv[(*at)++];
-    if (!strcmp(word, "--software")) {
-        *software = true;
+    bool *own = !strcmp(word, "--software") ? &choice->software
+                : !strcmp(word, "--advise") ? &choice->advise
+                                            : NULL;
+    if (own) {
+        *own = true;
         return EXIT_OK;
     }
     if (word[1] == 'v' && strspn(word + 1, "v") == strlen(word + 1)) {
-        *verbose += (unsigned)strlen(word + 1);
+        choice->verbose += (unsigned)strlen(word + 1);
         return EXIT_OK;
     }
     char flag[32] = "";
@@ -128,7 +144,7 @@ static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
     if (!takes_value) {
         if (equals) return usage_error("--%s takes no value", flag);
         if (strcmp(flag, "verbose") != 0) return set_option(flag, variable, "1");
-        ++*verbose;
+        choice->verbose++;
         return EXIT_OK;
     }
     const char *value = equals ? equals + 1 : argv[*at] ? argv[(*at)++] : NULL;
@@ -197,33 +213,40 @@ int command_run(int argc, char **argv)
         print_help();
         return EXIT_OK;
     }
-    bool software = false;
-    unsigned verbose = 0;
+    struct choice choice = {0};
     int at = 1, status = EXIT_OK;
     while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--") != 0) {
-        status = take_option(argv, &at, &software, &verbose);
+        status = take_option(argv, &at, &choice);
         if (status != EXIT_OK) return status;
     }
     if (at < argc && !strcmp(argv[at], "--")) at++;
     if (at >= argc) return usage_error("run: no command given; see sluice run --help");
-    if (verbose) {
+    if (choice.verbose) {
         char level[16];
-        snprintf(level, sizeof(level), "%u", verbose);
+        snprintf(level, sizeof(level), "%u", choice.verbose);
         status = set_option("verbose", sl_options_env_for_flag("verbose", &(bool){false}), level);
         if (status != EXIT_OK) return status;
     }
     sl_file_overwrite(sl_options_overwrite());
     status = check_files();
-    if (status == EXIT_OK) status = set_libraries(software);
+    if (status == EXIT_OK) status = set_libraries(choice.software);
     if (status != EXIT_OK) return status;
     ask_frameworks();
     const char *obstacle = preload_obstacle(argv[at]);
     if (obstacle) failure("%s %s, so sluice cannot be preloaded; it runs without sluice", argv[at], obstacle);
     struct watch watch;
-    watch_start(&watch, software);
+    static struct run_advice advice; /* static because its paths are long */
+    advice.wanted = choice.advise;
+    run_advice_begin(&advice);
+    watch_start(&watch, choice.software, &advice);
+    if (watch.go < 0 && advice.wanted) {
+        failure("no advice after the command: no process can be left behind that waits for its end");
+        run_advice_cancel(&advice);
+    }
     execvp(argv[at], argv + at);
     int error = errno;
     watch_cancel(&watch);
+    run_advice_cancel(&advice);
     failure("cannot run %s: %s", argv[at], strerror(error));
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }

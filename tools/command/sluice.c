@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/advise/advise_command.h"
 #include "tools/command/commands.h"
 #include "tools/plan/plan_command.h"
 #include "tools/text/command_line.h"
@@ -19,6 +20,7 @@ static const struct command {
     {"run", command_run, "run an unmodified CUDA program with oversubscribed GPU memory"},
     {"trace", command_trace, "show the contents of a trace file", trace_command_name},
     {"plan", command_plan, "predict the cost of less device memory from a trace"},
+    {"advise", command_advise, "say what would make a traced program faster, or smaller"},
     {"profile", command_profile, "show what a run saved for the next one"},
     {"stats", command_stats, "show the statistics of a run that is running or was killed"},
     {"top", command_top, "show the running programs, live"},

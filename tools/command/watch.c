@@ -32,6 +32,7 @@ struct watcher {
     char file[PATH_MAX], log[PATH_MAX];
     int verbose;
     bool software;
+    struct run_advice advice;
 };
 
 static int process_open(pid_t process)
@@ -121,8 +122,18 @@ static void keep_files(struct watcher *watcher)
         for (int fd = lowest; fd < (int)sysconf(_SC_OPEN_MAX) && fd < 65536; fd++) close(fd);
     int nothing = open("/dev/null", O_RDWR);
     for (int fd = 0; nothing >= 0 && fd < 3; fd++)
-        if (fd != STDERR_FILENO || !watcher->verbose || watcher->log[0]) dup2(nothing, fd);
+        if (fd != STDERR_FILENO || !(watcher->advice.wanted || (watcher->verbose && !watcher->log[0])))
+            dup2(nothing, fd);
     if (nothing > 2) close(nothing);
+}
+
+static void report_folder(const struct watcher *watcher, bool started)
+{
+    bool used = !started || was_used(watcher);
+    while (tell_folder(watcher->folder)) {
+    }
+    rmdir(watcher->folder);
+    if (!used && watcher->verbose) say_unused(watcher);
 }
 
 static void watch(struct watcher *watcher)
@@ -136,15 +147,9 @@ static void watch(struct watcher *watcher)
     if (chdir("/") != 0) return;
     bool started = read(watcher->go, &word, 1) == 0;
     if (started) wait_for_end(watcher->process);
-    if (!watcher->folder[0]) {
-        if (started) report(watcher->file);
-        return;
-    }
-    bool used = !started || was_used(watcher);
-    while (tell_folder(watcher->folder)) {
-    }
-    rmdir(watcher->folder);
-    if (!used && watcher->verbose) say_unused(watcher);
+    if (!watcher->folder[0] && started) report(watcher->file);
+    if (watcher->folder[0]) report_folder(watcher, started);
+    if (started) run_advice_give(&watcher->advice);
 }
 
 /* Whether orphaned processes become children of this one: as the first process of a container, or as a child
@@ -197,14 +202,16 @@ static bool start(struct watcher *watcher)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void watch_start(struct watch *watch, bool software)
+void watch_start(struct watch *watch, bool software, const struct run_advice *advice)
 {
     static struct watcher watcher; /* static because its paths are long */
     int ends[2];
     *watch = (struct watch){.go = -1};
-    if (adopts() || (!is_asked_for("SLUICE_VERBOSE") && !is_asked_for("SLUICE_STATS"))) return;
+    if (adopts() || !(advice->wanted || is_asked_for("SLUICE_VERBOSE") || is_asked_for("SLUICE_STATS")))
+        return;
     const char *verbose = getenv("SLUICE_VERBOSE"), *log = getenv("SLUICE_LOG");
-    watcher = (struct watcher){.made = -1, .software = software, .verbose = verbose ? atoi(verbose) : 0};
+    watcher = (struct watcher){
+        .made = -1, .software = software, .verbose = verbose ? atoi(verbose) : 0, .advice = *advice};
     watcher.process = process_open(getpid());
     if (watcher.process < 0) return;
     if (watcher.process < 3 || pipe2(ends, O_CLOEXEC) != 0) { /* some of the standard streams are closed */

@@ -9,15 +9,18 @@
 
 #include <stdbool.h>
 
+#include "tools/command/run_advice.h"
+
 struct watch {
     int go;          /* closed by a successful exec; -1: there is no watcher */
     char folder[32]; /* for the live files; "": the user named a file */
 };
 
-/* Starts a watcher of this process if a report is requested, and sets SLUICE_LIVE. If it cannot start, the
- * command runs without it, for example as the first process of a container, which adopts orphaned processes.
+/* Starts a watcher of this process if a report or advice is requested, and sets SLUICE_LIVE. If it cannot
+ * start, the command runs without it, for example as the first process of a container, which adopts orphaned
+ * processes.
  */
-void watch_start(struct watch *watch, bool software);
+void watch_start(struct watch *watch, bool software, const struct run_advice *advice);
 
 /* This process could not become the command. */
 void watch_cancel(struct watch *watch);

@@ -192,7 +192,7 @@ static void add(struct model_build *build, const struct sl_trace_record *record)
                                         (uint32_t)(e->b < UINT32_MAX ? e->b : UINT32_MAX)});
         break;
     case SL_EVENT_DURATION:
-        MODEL_PUSH(build, model->durations, (struct model_duration){e->tick, e->a, e->b});
+        MODEL_PUSH(build, model->durations, (struct model_duration){e->tick, e->a, e->b, e->flags & 1});
         break;
     default:
         add_rare(build, record);
@@ -297,7 +297,8 @@ void model_close(struct model *model)
         model->moves.at,    model->transfers.at, model->stalls.at,      model->iterations.at,
         model->slabs.at,    model->durations.at, model->collectives.at, model->marks.at,
         model->syncs.at,    model->errors.at,    model->gaps.at,        model->sites.at,
-        model->modules.at,  model->metadata.at,  model->orders.at,      model->mispredictions.at, model->pythons.at};
+        model->modules.at,  model->metadata.at,  model->orders.at,      model->mispredictions.at,
+        model->pythons.at};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) free(arrays[i]);
     kernel_names_free(&model->kernels);
     free(model);

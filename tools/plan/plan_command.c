@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "tools/model/trace_open.h"
+#include "tools/plan/plan_job.h"
 #include "tools/plan/plan_profile.h"
 #include "tools/plan/plan_report.h"
 #include "tools/plan/plan_wish.h"
@@ -15,9 +15,7 @@
 #include "tools/text/messages.h"
 #include "tools/text/output_file.h"
 
-enum {
-    MOST_SHARERS = 64,
-};
+enum { MOST_SHARERS = 64 };
 
 struct order { /* actions in addition to the predictions */
     const char *sequence, *profile;
@@ -141,59 +139,17 @@ static int predict(char *const *paths, const struct replay_job *job, const struc
     return status;
 }
 
-/* Prepares the replay. */
-static int prepare(char *const *paths, const struct model *const *models, size_t count,
-                   struct replay_meetings *meetings, struct replay_program *programs)
+static int plan(char *const *paths, size_t count, struct plan_wish *wish, const struct order *order)
 {
-    if (count == 1) {
-        if (!replay_prepare(models[0], programs)) return failure("%s: out of memory", paths[0]);
-    } else {
-        if (!replay_meetings_find(models, count, meetings)) return failure("plan: out of memory");
-        if (meetings->count == 1)
-            return failure(
-                "the traces have no collectives in common: they do not belong to the ranks of one job");
-        if (!replay_prepare_ranks(models, count, meetings, programs)) return failure("plan: out of memory");
-    }
-    if (programs->border_count >= 2) return EXIT_OK;
-    return count == 1 ? failure("%s: the trace has no complete iteration of the program", paths[0])
-                      : failure("no complete iteration is in all of the traces");
-}
-
-static int plan(char *const *paths, const struct model *const *models, size_t count, struct plan_wish *wish,
-                const struct order *order)
-{
-    struct program_name name = program_name(&models[0]->header);
-    struct replay_program *programs = calloc(count, sizeof(*programs));
-    struct replay_meetings meetings = {0};
-    struct replay_job job = {programs, count, count > 1 ? &meetings : NULL};
+    struct plan_job job;
     bool sought = !wish->chunk_count;
-    int status =
-        programs ? prepare(paths, models, count, &meetings, programs) : failure("plan: out of memory");
+    int status = plan_job_open("plan", paths, count, &job);
     if (status == EXIT_OK) {
-        programs->name = name.text;
-        plan_complete_wish(wish, &job, order->sharers, order->peers);
-        status = predict(paths, &job, wish, sought, order);
+        plan_complete_wish(wish, &job.job, order->sharers, order->peers);
+        status = predict(paths, &job.job, wish, sought, order);
     }
-    for (size_t r = 0; programs && r < count; r++) replay_free(&programs[r]);
-    free(programs);
-    replay_meetings_free(&meetings);
-    for (size_t r = 0; r < count && status == EXIT_OK; r++)
-        status = end_status(paths[r], &models[r]->problem);
-    return status;
-}
-
-static int plan_files(char *const *paths, size_t count, struct plan_wish *wish, const struct order *order)
-{
-    struct model **models = calloc(count, sizeof(*models));
-    size_t opened = 0;
-    int status = models ? EXIT_OK : failure("plan: out of memory");
-    while (status == EXIT_OK && opened < count) {
-        status = model_open(paths[opened], &models[opened]);
-        opened += status == EXIT_OK;
-    }
-    if (status == EXIT_OK) status = plan(paths, (const struct model *const *)models, count, wish, order);
-    for (size_t r = 0; r < opened; r++) model_close(models[r]);
-    free(models);
+    if (status == EXIT_OK) status = plan_job_end(&job);
+    plan_job_close(&job);
     return status;
 }
 
@@ -282,7 +238,7 @@ int command_plan(int argc, char **argv)
         each("chunk", "a power of two from 2 MiB to 1 GiB", chunks, take_chunk, &wish) &&
         each("policy", "a policy of sluice run other than off", policies, take_policy, &wish) &&
         each("link-gbs", "a speed from 0.001 to 1000000", links, take_link, &wish);
-    status = understood ? plan_files(paths, count, &wish, &order) : EXIT_USAGE;
+    status = understood ? plan(paths, count, &wish, &order) : EXIT_USAGE;
     forget(&wish);
     return status;
 }

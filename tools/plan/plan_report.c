@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "tools/plan/plan_job.h"
 #include "tools/text/json.h"
 #include "tools/text/table.h"
 
@@ -88,14 +89,6 @@ static bool print_ranks(const struct plan_report *report)
     return good;
 }
 
-static uint64_t peak_bytes(const struct plan_report *report)
-{
-    uint64_t most = 0;
-    for (size_t r = 0; r < report->job->count; r++)
-        if (report->job->ranks[r].peak_bytes > most) most = report->job->ranks[r].peak_bytes;
-    return most;
-}
-
 /* The unused ends of chunks. */
 static void print_waste(const struct plan_report *report)
 {
@@ -106,9 +99,9 @@ static void print_waste(const struct plan_report *report)
     for (size_t i = 0; i < predictions->count; i++) {
         const struct prediction *one = &predictions->at[i];
         if (one->budget != predictions->at[0].budget || one->setting.policy != first->policy ||
-            one->setting.in_bytes_per_s != first->in_bytes_per_s || !peak_bytes(report))
+            one->setting.in_bytes_per_s != first->in_bytes_per_s || !plan_job_peak(report->job))
             continue;
-        double more = (double)one->need_bytes / (double)peak_bytes(report) - 1;
+        double more = (double)one->need_bytes / (double)plan_job_peak(report->job) - 1;
         printf("%s%.1f %% with %s", before, 100 * more, sl_bytes_text(one->setting.chunk_bytes, chunk));
         before = ", ";
     }
@@ -227,7 +220,7 @@ bool plan_print_text(const struct plan_report *report)
     else
         fputs("the program needs ", stdout);
     printf("%s of device memory; a step takes %s with all of it on the device\n",
-           sl_bytes_text(peak_bytes(report), need), time_text(first->resident_ns, time));
+           sl_bytes_text(plan_job_peak(report->job), need), time_text(first->resident_ns, time));
     count_launches(report, &launches, &guessed);
     if (2 * guessed > launches)
         printf("These step times may be far off: the times of %" PRIu64 " %% of the launches are guessed.\n"
@@ -339,7 +332,7 @@ void plan_json(struct json *json, const char *key, const struct plan_report *rep
     json_bool(json, "steps", report->job->ranks->steps);
     json_number(json, "launches", launches);
     json_number(json, "guessed", guessed);
-    json_number(json, "peak_bytes", peak_bytes(report));
+    json_number(json, "peak_bytes", plan_job_peak(report->job));
     print_job(json, report);
     json_array(json, "predictions", true);
     for (size_t i = 0; i < report->predictions->count; i++)

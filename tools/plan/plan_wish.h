@@ -2,13 +2,7 @@
 #ifndef SLUICE_TOOL_PLAN_WISH_H
 #define SLUICE_TOOL_PLAN_WISH_H
 
-#include "tools/plan/configurations.h"
-
-enum { PLAN_BOTH_PERCENT = 92, PLAN_ATTEMPTS = 8 }; /* defaults of --both and --plan-attempts */
-
-/* How data between ranks travels: not over the link to the host if a long collective was faster than it; over
- * that link; over links of their own. */
-enum plan_peers { PEERS_AUTO, PEERS_LINK, PEERS_OWN };
+#include "tools/plan/plan_job.h"
 
 /* Fills the empty lists of a wish: budgets, chunk sizes, policies (which the caller frees) and links, as
  * measured. `sharers`: ranks that share each given or assumed link. */

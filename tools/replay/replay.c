@@ -17,6 +17,11 @@ enum {
 };
 #define NO_BUDGET (UINT64_C(1) << 46)
 
+uint64_t replay_automatic_chunk(uint64_t budget_bytes)
+{
+    return sl_inspect_automatic_chunk(budget_bytes);
+}
+
 uint64_t replay_least_budget(void)
 {
     return sl_inspect_least_budget();
@@ -207,21 +212,28 @@ static enum sl_status begin_sequence(struct replaying *r)
     return SL_OK;
 }
 
-static enum sl_status end_sequence(struct replaying *r, FILE *to)
+static enum sl_status end_sequence(struct replaying *r, const struct replay_setting *setting)
 {
-    bool written = sequence_write(r->sequence, r->program->name, to);
+    enum sl_status status = SL_OK;
+    if (setting->find_least &&
+        !sequence_least_bytes(r->sequence, setting->budget_bytes, &r->result->least_in_bytes))
+        status = SL_ERR_NO_MEMORY;
+    if (status == SL_OK && setting->sequence &&
+        !sequence_write(r->sequence, r->program->name, setting->sequence))
+        status = SL_ERR_IO;
     sequence_delete(r->sequence);
     r->sequence = NULL;
-    return written ? SL_OK : SL_ERR_IO;
+    return status;
 }
 
 /* Called when an iteration begins or the last one has ended: begins or ends the written sequence. */
 static enum sl_status begin_or_end_sequence(struct replaying *r, const struct replay_setting *setting)
 {
     uint32_t left = r->program->border_count - r->border;
-    if (!setting->sequence) return SL_OK;
-    if (!r->sequence && left && left <= setting->sequence_iterations) return begin_sequence(r);
-    return r->sequence && !left ? end_sequence(r, setting->sequence) : SL_OK;
+    uint32_t wanted = setting->sequence ? setting->sequence_iterations : 1;
+    if (!setting->sequence && !setting->find_least) return SL_OK;
+    if (!r->sequence && left && left <= wanted) return begin_sequence(r);
+    return r->sequence && !left ? end_sequence(r, setting) : SL_OK;
 }
 
 static enum sl_status go_through(struct replaying *r, const struct replay_setting *setting)

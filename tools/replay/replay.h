@@ -78,6 +78,7 @@ struct replay_setting {
     bool meets_over_link;         /* data between ranks uses the link to the host */
     FILE *sequence;               /* receives the last iterations, see sequence.h; or NULL */
     uint32_t sequence_iterations; /* number of iterations; all of them if there are fewer */
+    bool find_least;              /* compute least_in_bytes of the result */
 };
 
 struct replay_iteration {
@@ -94,6 +95,7 @@ struct replay_result {
     uint64_t refused;           /* allocations that could not be replayed */
     uint64_t oversize;          /* launches whose own chunks exceed the budget */
     uint64_t left[CLASS_COUNT]; /* bytes evicted with a copy in the last iteration, by class */
+    uint64_t least_in_bytes;    /* that have to come to the device in the last iteration, see floor.h */
     uint64_t missed_meetings;   /* of the job: meetings that began although no further rank could come */
     uint32_t iteration_count;
     double borders_ns[REPLAY_ITERATIONS + 1]; /* start of each, and end of the last one */
@@ -103,6 +105,9 @@ struct replay_result {
 
 /* The least budget possible, for a replay as for a run. */
 uint64_t replay_least_budget(void);
+
+/* The chunk size of a run with this budget whose SLUICE_CHUNK is not set. */
+uint64_t replay_automatic_chunk(uint64_t budget_bytes);
 
 /* Replays in this process, which is possible only once: the core cannot start twice. `meetings`, which may be
  * NULL, decides when the ranks of the job meet; this program is rank number `rank`. */

@@ -7,6 +7,7 @@
 #include "tools/replay/replay_internal.h"
 
 #define MOST_EXCHANGED 1e18
+#define LEAST_COPY_NS 2000  /* of a copy, beside its bytes */
 #define SHORT_WAIT_NS 20000 /* maximum duration of a wait for an event that had already happened */
 
 /* --- memory */
@@ -178,9 +179,17 @@ static uint64_t time_of(struct replaying *r, const struct model_launch *launch)
     const struct model *model = r->program->model;
     while (r->duration < model->durations.count && model->durations.at[r->duration].tick < launch->tick)
         r->duration++;
-    if (r->duration < model->durations.count && model->durations.at[r->duration].tick == launch->tick)
+    if (r->duration < model->durations.count && model->durations.at[r->duration].tick == launch->tick &&
+        !model->durations.at[r->duration].idle)
         return model->durations.at[r->duration].took_ns;
     return r->program->shape_ns[launch->shape];
+}
+
+/* A copy over the link, alone. What was measured may include waits for the movements of the recorded run. */
+static uint64_t copy_time(const struct replaying *r, uint64_t bytes, uint64_t measured_ns)
+{
+    uint64_t alone_ns = LEAST_COPY_NS + (uint64_t)((double)bytes / r->bytes_per_ns);
+    return measured_ns < alone_ns ? measured_ns : alone_ns;
 }
 
 static bool writes(const struct replaying *r, sl_chunk chunk)
@@ -249,6 +258,8 @@ static void describe(struct replaying *r, const struct model_launch *launch, str
         to_device->copied_bytes[SL_SIM_IN] = shape->size;
     if (shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_OUT)
         to_device->copied_bytes[SL_SIM_OUT] = shape->size;
+    if (to_device->copied_bytes[SL_SIM_IN] || to_device->copied_bytes[SL_SIM_OUT])
+        to_device->took_ns = copy_time(r, shape->size, to_device->took_ns);
     if (!r->meetings || shape->kind != SL_LAUNCH_COLLECTIVE) return;
     out->is_collective = true;
     out->to_core.kind = SL_LAUNCH_COLLECTIVE;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "tools/replay/floor.h"
 #include "tools/text/json.h"
 
 struct launch {
@@ -163,4 +164,69 @@ bool sequence_write(struct sequence *sequence, const char *name, FILE *to)
     json_close(&json);
     json_close(&json);
     return fflush(to) == 0 && !ferror(to);
+}
+
+/* The numbers of the chunks at `chunks`, from out[count] on. Leaves out chunks that no launch uses. */
+static size_t list_chunks(const struct sequence *sequence, const sl_chunk *chunks, size_t begin, size_t end,
+                          uint32_t *out, size_t count)
+{
+    for (size_t i = begin; i < end; i++) {
+        uint32_t number = sl_map_get(&sequence->numbers, (uint64_t)chunks[i] + 1);
+        if (number != SL_NONE) out[count++] = number;
+    }
+    return count;
+}
+
+/* The arrays of *out have room for everything. */
+static void list_launches(const struct sequence *sequence, size_t *first_use, uint32_t *used,
+                          size_t *first_death, uint32_t *dead)
+{
+    size_t launches = sequence->launches.count, deaths = 0;
+    for (size_t u = 0; u < sequence->uses.count; u++) used[u] = sequence->uses.at[u].chunk;
+    for (size_t l = 0; l < launches; l++) {
+        bool last = l + 1 == launches;
+        size_t end = last ? sequence->deaths.count : sequence->launches.at[l + 1].first_death;
+        first_use[l] = sequence->launches.at[l].first_use;
+        first_death[l] = deaths;
+        deaths = list_chunks(sequence, sequence->deaths.at, sequence->launches.at[l].first_death, end, dead,
+                             deaths);
+        if (last)
+            deaths = list_chunks(sequence, sequence->early_deaths.at, 0, sequence->early_deaths.count, dead,
+                                 deaths);
+    }
+    first_use[launches] = sequence->uses.count;
+    first_death[launches] = deaths;
+}
+
+bool sequence_least_bytes(const struct sequence *sequence, uint64_t budget_bytes, uint64_t *out)
+{
+    size_t launches = sequence->launches.count, chunks = sequence->chunk_bytes.count;
+    size_t *first_use = calloc(launches + 1, sizeof(*first_use));
+    size_t *first_death = calloc(launches + 1, sizeof(*first_death));
+    uint32_t *used = calloc(sequence->uses.count + 1, sizeof(*used));
+    uint32_t *dead = calloc(sequence->deaths.count + sequence->early_deaths.count + 1, sizeof(*dead));
+    uint32_t *blocks = calloc(chunks + 1, sizeof(*blocks));
+    bool *alive = calloc(chunks + 1, sizeof(*alive));
+    bool good = !sequence->no_memory && first_use && first_death && used && dead && blocks && alive;
+    uint64_t count = 0;
+    if (good) {
+        list_launches(sequence, first_use, used, first_death, dead);
+        for (size_t c = 0; c < chunks; c++)
+            blocks[c] = (uint32_t)((sequence->chunk_bytes.at[c] + SL_BLOCK_BYTES - 1) / SL_BLOCK_BYTES);
+        for (size_t i = 0; i < sequence->alive.count; i++) {
+            uint32_t number = sl_map_get(&sequence->numbers, (uint64_t)sequence->alive.at[i] + 1);
+            if (number != SL_NONE) alive[number] = true;
+        }
+        good = floor_blocks(
+            &(struct floor_sequence){launches, first_use, used, first_death, dead, chunks, blocks, alive},
+            budget_bytes / SL_BLOCK_BYTES, &count);
+    }
+    if (good) *out = count * SL_BLOCK_BYTES;
+    free(first_use);
+    free(first_death);
+    free(used);
+    free(dead);
+    free(blocks);
+    free(alive);
+    return good;
 }

@@ -29,6 +29,10 @@ void sequence_use(struct sequence *sequence, sl_chunk chunk, uint64_t bytes, boo
 /* The content dies after the last launch given so far; before the first launch: after the last one of all. */
 void sequence_death(struct sequence *sequence, sl_chunk chunk);
 
+/* The least bytes that have to come to the device in an iteration with this budget (floor.h), in whole blocks
+ * of SL_BLOCK_BYTES. False: out of memory. */
+bool sequence_least_bytes(const struct sequence *sequence, uint64_t budget_bytes, uint64_t *out);
+
 /* False: out of memory, or the file cannot be written (errno). */
 bool sequence_write(struct sequence *sequence, const char *name, FILE *to);
 

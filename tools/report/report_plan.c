@@ -47,7 +47,7 @@ static void choose(struct plan_wish *wish, const struct replay_job *job, uint64_
         wish->budgets[wish->budget_count++] = (struct plan_budget){.bytes = today};
     bool valid = chunk >= SL_BLOCK_BYTES && chunk <= SL_GIB && !(chunk & (chunk - 1));
     wish->chunks[wish->chunk_count++] = valid ? chunk : SL_BLOCK_BYTES;
-    plan_complete_wish(wish, job, 1, PEERS_AUTO);
+    plan_complete_wish(wish, job, 1, PLAN_PEERS_AUTO);
 }
 
 /* The command that predicts the same. */

@@ -1,0 +1,100 @@
+#include "tools/advise/situation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/advise/advice.h"
+#include "tools/analyses/info.h"
+#include "tools/text/messages.h"
+
+enum { DEVICE_PERCENT = 95 };
+
+bool trials_run(const struct replay_job *job, struct trial *trials, size_t count)
+{
+    struct replay_setting *settings = calloc(count + 1, sizeof(*settings));
+    struct replay_result *results = calloc(count * job->count + 1, sizeof(*results));
+    bool good = settings && results;
+    if (!good) failure("out of memory");
+    for (size_t i = 0; good && i < count; i++) settings[i] = trials[i].setting;
+    good = good && (!count || replay_all(job, settings, count, results));
+    for (size_t i = 0; good && i < count; i++) {
+        replay_sum_up(results + i * job->count, job->count, &trials[i].result);
+        if (trials[i].result.status == SL_OK && trials[i].result.refused) trials[i].result.status = SL_ERR_IO;
+    }
+    free(settings);
+    free(results);
+    return good;
+}
+
+/* A policy of the recorded run that can be replayed. The texts of a trace are not trusted. */
+static const char *recorded_policy(const struct model *model)
+{
+    static const char *const policies[] = {"plan", "next", "belady", "lru", "demand", "driver"};
+    const char *recorded = model_metadata(model, "policy");
+    for (size_t i = 0; recorded && i < sizeof(policies) / sizeof(*policies); i++)
+        if (!strcmp(recorded, policies[i])) return policies[i];
+    return "plan";
+}
+
+static bool is_chunk(uint64_t bytes)
+{
+    return bytes >= SL_BLOCK_BYTES && bytes <= SL_GIB && !(bytes & (bytes - 1));
+}
+
+static void set(struct situation *s, const struct situation_wish *wish)
+{
+    const struct model *model = s->job->models[0];
+    const char *daemon = model_metadata(model, "daemon");
+    struct plan_link link = plan_job_link(&s->job->job, wish->sharers);
+    if (wish->link_bytes_per_s) {
+        uint64_t share = wish->link_bytes_per_s / wish->sharers;
+        link = (struct plan_link){share, share, false};
+    }
+    s->daemon_inline = daemon && !strcmp(daemon, "inline");
+    s->most_bytes = model->device_bytes ? model->device_bytes / 100 * DEVICE_PERCENT : UINT64_MAX;
+    uint64_t budget = wish->budget_bytes ? wish->budget_bytes : model->budget_bytes;
+    if (!budget) budget = s->most_bytes;
+    if (budget < replay_least_budget()) budget = replay_least_budget();
+    if (s->most_bytes < budget) s->most_bytes = budget;
+    uint64_t chunk = wish->chunk_bytes ? wish->chunk_bytes : model->chunk_bytes;
+    if (!is_chunk(chunk)) chunk = replay_automatic_chunk(budget);
+    s->setting.budget_bytes = budget;
+    s->setting.chunk_bytes = chunk;
+    s->setting.policy = wish->policy ? wish->policy : recorded_policy(model);
+    s->setting.backing = wish->backing;
+    s->setting.in_bytes_per_s = link.in_bytes_per_s;
+    s->setting.out_bytes_per_s = link.out_bytes_per_s;
+    s->setting.both_percent = wish->both_percent;
+    s->setting.transfer_ns = wish->transfer_ns;
+    s->setting.plan_attempts = wish->plan_attempts;
+    s->setting.plans_beside = !s->daemon_inline;
+    s->setting.meets_over_link = plan_job_meets_over(&link, s->job->job.meetings, PLAN_PEERS_AUTO);
+}
+
+bool situation_find(const struct plan_job *job, const struct situation_wish *wish, struct situation *out)
+{
+    struct situation s = {.job = job, .need_bytes = plan_job_peak(&job->job)};
+    struct trial trials[2];
+    memset(&s.setting, 0, sizeof(s.setting));
+    set(&s, wish);
+    for (size_t r = 0; r < job->count; r++) {
+        s.launches += job->programs[r].launches;
+        s.guessed += job->programs[r].guessed;
+    }
+    trials[0].setting = trials[1].setting = s.setting;
+    trials[0].setting.find_least = true;
+    trials[1].setting.budget_bytes = 0;
+    trials[1].setting.policy = "demand";
+    if (!trials_run(&job->job, trials, 2)) return false;
+    for (int i = 0; i < 2; i++)
+        if (trials[i].result.status != SL_OK)
+            return failure("the replay failed: %s", sl_status_text(trials[i].result.status)), false;
+    s.now = trials[0].result;
+    s.resident_ns = trials[1].result.steady.took_ns;
+    s.need_bytes = trials[1].result.need_bytes;
+    s.fits = s.need_bytes <= s.setting.budget_bytes;
+    s.link_ns = advice_link_ns(s.now.least_in_bytes, s.setting.in_bytes_per_s, s.setting.out_bytes_per_s,
+                               s.setting.both_percent);
+    *out = s;
+    return true;
+}

@@ -1,0 +1,96 @@
+#include "tools/plan/plan_job.h"
+
+#include <stdlib.h>
+
+#include "tools/text/messages.h"
+
+enum { DEFAULT_LINK_GBS = 24 }; /* PCIe 4 x16 */
+#define LINK_TOLERANCE 1.1      /* a link's speed is measured by sluice's own movements */
+
+uint64_t plan_job_peak(const struct replay_job *job)
+{
+    uint64_t most = 0;
+    for (size_t r = 0; r < job->count; r++)
+        if (job->ranks[r].peak_bytes > most) most = job->ranks[r].peak_bytes;
+    return most;
+}
+
+struct plan_link plan_job_link(const struct replay_job *job, uint64_t sharers)
+{
+    struct plan_link link = {0};
+    uint64_t assumed = DEFAULT_LINK_GBS * UINT64_C(1000000000) / sharers;
+    for (size_t r = 0; r < job->count; r++) {
+        const struct model *model = job->ranks[r].model;
+        uint64_t in = model->link_in, out = model->link_out;
+        if (in && (!link.in_bytes_per_s || in < link.in_bytes_per_s)) link.in_bytes_per_s = in;
+        if (out && (!link.out_bytes_per_s || out < link.out_bytes_per_s)) link.out_bytes_per_s = out;
+    }
+    if (!link.in_bytes_per_s) link.in_bytes_per_s = assumed;
+    if (!link.out_bytes_per_s) link.out_bytes_per_s = assumed;
+    return link;
+}
+
+bool plan_job_meets_over(const struct plan_link *link, const struct replay_meetings *meetings,
+                         enum plan_peers peers)
+{
+    if (!meetings || peers == PLAN_PEERS_OWN) return false;
+    double speed = meetings->bytes_per_ns * 1e9;
+    double slower =
+        (double)(link->in_bytes_per_s < link->out_bytes_per_s ? link->in_bytes_per_s : link->out_bytes_per_s);
+    return peers == PLAN_PEERS_LINK || (speed > 0 && speed <= slower * LINK_TOLERANCE);
+}
+
+static int prepare(const char *who, struct plan_job *job)
+{
+    const struct model *const *models = (const struct model *const *)job->models;
+    if (job->count == 1) {
+        if (!replay_prepare(models[0], job->programs)) return failure("%s: out of memory", job->paths[0]);
+    } else {
+        if (!replay_meetings_find(models, job->count, &job->meetings))
+            return failure("%s: out of memory", who);
+        if (job->meetings.count == 1)
+            return failure(
+                "the traces have no collectives in common: they do not belong to the ranks of one job");
+        if (!replay_prepare_ranks(models, job->count, &job->meetings, job->programs))
+            return failure("%s: out of memory", who);
+    }
+    if (job->programs->border_count >= 2) return EXIT_OK;
+    return job->count == 1 ? failure("%s: the trace has no complete iteration of the program", job->paths[0])
+                           : failure("no complete iteration is in all of the traces");
+}
+
+int plan_job_open(const char *who, char *const *paths, size_t count, struct plan_job *out)
+{
+    *out = (struct plan_job){.paths = paths, .count = count};
+    out->models = calloc(count, sizeof(struct model *));
+    out->programs = calloc(count, sizeof(*out->programs));
+    int status = out->models && out->programs ? EXIT_OK : failure("%s: out of memory", who);
+    while (status == EXIT_OK && out->opened < count) {
+        status = model_open(paths[out->opened], &out->models[out->opened]);
+        out->opened += status == EXIT_OK;
+    }
+    if (status == EXIT_OK) status = prepare(who, out);
+    if (status != EXIT_OK) return status;
+    out->name = program_name(&out->models[0]->header);
+    out->programs->name = out->name.text;
+    out->job = (struct replay_job){out->programs, count, count > 1 ? &out->meetings : NULL};
+    return EXIT_OK;
+}
+
+int plan_job_end(const struct plan_job *job)
+{
+    int status = EXIT_OK;
+    for (size_t r = 0; r < job->opened && status == EXIT_OK; r++)
+        status = end_status(job->paths[r], &job->models[r]->problem);
+    return status;
+}
+
+void plan_job_close(struct plan_job *job)
+{
+    for (size_t r = 0; job->programs && r < job->count; r++) replay_free(&job->programs[r]);
+    replay_meetings_free(&job->meetings);
+    for (size_t r = 0; r < job->opened; r++) model_close(job->models[r]);
+    free(job->programs);
+    free(job->models);
+    *job = (struct plan_job){0};
+}

@@ -1,0 +1,44 @@
+/* The traces of a program, or of the ranks of a job, prepared for replays, and the speed of their link. */
+#ifndef SLUICE_TOOL_PLAN_JOB_H
+#define SLUICE_TOOL_PLAN_JOB_H
+
+#include "tools/model/trace_open.h"
+#include "tools/plan/configurations.h"
+
+enum {
+    PLAN_BOTH_PERCENT = 92, /* speed of each direction while both are in use */
+    PLAN_ATTEMPTS = 8,
+};
+
+enum plan_peers { PLAN_PEERS_AUTO, PLAN_PEERS_LINK, PLAN_PEERS_OWN };
+
+struct plan_job {
+    char *const *paths;
+    struct model **models;
+    struct replay_program *programs;
+    size_t opened, count;
+    struct replay_meetings meetings;
+    struct replay_job job;
+    struct program_name name;
+};
+
+/* Reads the traces and prepares their replay. `who`: the command, for messages. EXIT_OK: every trace has a
+ * complete iteration. Otherwise the reason is on stderr. In either case pass *out to plan_job_close. */
+int plan_job_open(const char *who, char *const *paths, size_t count, struct plan_job *out);
+
+/* The exit status after the traces were used; prints their problems on stderr. */
+int plan_job_end(const struct plan_job *job);
+void plan_job_close(struct plan_job *job); /* accepts a zeroed one */
+
+/* Most bytes of allocations on one rank. */
+uint64_t plan_job_peak(const struct replay_job *job);
+
+/* The measured speed on the slowest rank, which is that rank's share of the link; if there is none, the
+ * assumed speed divided by `sharers`. */
+struct plan_link plan_job_link(const struct replay_job *job, uint64_t sharers);
+
+/* Whether the ranks' collectives use this link. They do, unless a long collective was faster than it. */
+bool plan_job_meets_over(const struct plan_link *link, const struct replay_meetings *meetings,
+                         enum plan_peers peers);
+
+#endif
