@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "records_file.h"
-#include "tools/views/trace.h"
+#include "tools/command/commands.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
