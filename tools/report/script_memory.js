@@ -59,7 +59,7 @@ function showMemory(t) {
     phaseBand(clip, svg, line.phases, x, 2);
   };
   const notes = [];
-  if (budget && !drawn) notes.push(`The budget, ${bytesText(budget)}, is far above: ${(budget / peak).toFixed(0)} times the peak of this iteration.`);
+  if (budget && !drawn) notes.push(`The budget, ${bytesText(budget)}, is far above the ${bytesText(peak)} at the peak of this iteration.`);
   if (line.classes_of === "lives") notes.push("The places of chunks are unknown: the classes count live memory on the device and on the host.");
   if (!t.moves) notes.push("Nothing was fetched or evicted: everything fits.");
   notes.push("The line is what chunks occupy, with unused room; the areas are the live allocations in them.");
@@ -124,7 +124,7 @@ function showLink(t) {
     if (sum(line.stall_ns)) clip.append(make("path", {fill: colour("stall"), d: areaPath(count, x, () => stalls + 30, y)}));
   };
   const notes = [];
-  if (!drawn) notes.push(`The link can carry ${rateText(ceiling)}, ${(ceiling / peak).toFixed(0)} times the most in one interval of this iteration.`);
+  if (peak && !drawn) notes.push(`The link can carry ${rateText(ceiling)}, ${(ceiling / peak).toFixed(0)} times the most in one interval of this iteration.`);
   if (t.ceiling.assumed) notes.push("The speed of the link was not measured; this is the one that sluice plan assumes.");
   if (line.other_clock) notes.push("The device has a clock of its own: traffic is drawn when it was issued.");
   else if (!line.transfers) notes.push("Transfers were not measured: traffic is drawn when it was issued.");

@@ -138,7 +138,7 @@ function showBudget(t) {
   const ns = [...made.map(one => one.step_ns), first.resident_ns], right = Math.max(need, today && today < need ? today : 0) * 1.06, top = most(ns) * 1.1;
   const at = one => `${bytesText(one.budget_bytes)}: step ${timeText(one.step_ns)}, ${(one.step_ns / one.resident_ns).toFixed(2)} times as long`;
   const points = made.map(one => ({x: one.budget_bytes, y: one.step_ns, name: "budget", tint: one.budget_bytes === today ? "stall" : "plan", text: at(one)}));
-  points.push({x: need, y: first.resident_ns, name: "all on the device", label: "all on the device", tint: "resident", shift: -14, text: `${bytesText(need)}: step ${timeText(first.resident_ns)}`});
+  points.push({x: need, y: first.resident_ns, name: "all on the device", label: "all on the device", tint: "resident", shift: 18, text: `${bytesText(need)}: step ${timeText(first.resident_ns)}`});
   const rows = made.map(one => [bytesText(one.budget_bytes) + (one.budget_bytes === today ? " (today)" : ""), percentText(one.budget_bytes / one.need_bytes), timeText(one.step_ns),
     (one.step_ns / one.resident_ns).toFixed(2), bytesText(one.bytes_in), bytesText(one.bytes_out), bytesText(one.remote_bytes), timeText(one.stall_ns), countText(one.missed_launches)]);
   replace(view, plot("Step time over the budget", 320, points, {x: value => value / right, y: value => value / top,

@@ -33,6 +33,7 @@ static int make(const struct job *job, const struct report_wish *wish, const cha
     int status = to ? report_write(job, wish, to) : failure("%s: out of memory", job->command);
     if (to && fclose(to) != 0 && status == EXIT_OK) status = failure("%s: out of memory", job->command);
     if (status == EXIT_OK) status = put_out(out, page, bytes);
+    if (status == EXIT_OK && job->count > 1) status = job_check(job);
     free(page);
     return status;
 }
