@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "records_file.h"
-#include "tools/views/trace.h"
+#include "tools/command/commands.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 /* After the command: the file, or both, and then what is here. */
-static char *commands[][4] = {
+static char *commands[][5] = {
     {"info"},
     {"info", "--json"},
     {"phases"},
@@ -30,14 +30,16 @@ static char *commands[][4] = {
     {"export", "--perfetto", "/dev/null"},
     {"check"},
     {"check", "--json"},
+    {"report", "--plan=no", "-o", "/dev/null"},
     /* of several ranks: */
     {"ranks"},
     {"info", "--json"},
     {"phases"},
     {"timeline", "--width", "40"},
     {"export", "--perfetto", "/dev/null"},
+    {"report", "--plan=no", "-o", "/dev/null"},
 };
-enum { COMMANDS = sizeof(commands) / sizeof(*commands), SEVERAL = 5 };
+enum { COMMANDS = sizeof(commands) / sizeof(*commands), SEVERAL = 6 };
 
 /* What they print is not looked at; the fuzzer writes to the descriptors themselves. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -53,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (size < 2) return 0;
     char path[RECORDS_PATH], other[RECORDS_PATH];
     unsigned chosen = bytes[0] % COMMANDS;
-    char **command = commands[chosen], *arguments[7] = {"trace", command[0], path};
+    char **command = commands[chosen], *arguments[8] = {"trace", command[0], path};
     int count = 3, fd = records_file(bytes + 1, size - 1, path), other_fd = -1;
     if (chosen >= COMMANDS - SEVERAL) {
         other_fd = records_file(bytes + 1, (size - 1) / 4 * 3, other);

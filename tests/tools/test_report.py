@@ -7,12 +7,13 @@ import subprocess
 import unittest
 
 from report_page import colours, contrast, read_page
-from support import GOLDEN, MS, TOOL, ToolTest, clean_environment, rank_records, record_gpt, sluice, write_trace
+from support import GOLDEN, MS, TOOL, ToolTest, clean_environment, dump, rank_records, record_gpt, sluice, write_trace
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!--"
 SECTIONS = ["story", "memory", "link", "stalls", "chunks", "sites", "phases", "balance", "budget", "ranks"]
 LABELS = 29  # columns of a timeline beside its figures
 MIB = 1 << 20
+FETCH, DEMAND = 2, 16  # flags of movements
 
 
 class ReportTest(ToolTest):
@@ -41,10 +42,10 @@ def hostile_trace(folder):
         ("kernel", dict(id=1, time=1000), HOSTILE),
         ("module", dict(time=1000, id=1, a=4096), f"/no/{HOSTILE}"), ("site", dict(time=1000, c=10), "1+10 1+2f"),
         ("slab", dict(time=1000, a=0x40000000, b=16 * MIB)),
-        ("alloc", dict(time=1000, id=1, a=0x40000000, b=4 * MIB, c=10)),
+        ("alloc", dict(time=1000, id=1, a=0x40000000, b=4 * MIB, c=10)), ("move", dict(flags=FETCH, id=0, tick=0, time=1001, a=2 * MIB)),
         *[record for step in range(1, 9) for record in (
             ("launch", dict(id=1, tick=step, time=1000 * step + 1000)), ("access", dict(id=1, tick=step, b=4 * MIB)),
-            ("move", dict(flags=2 | 1 << 3, id=1, tick=step, time=1000 * step + 1001, a=2 * MIB)),
+            ("move", dict(flags=FETCH | DEMAND, id=1, tick=step, time=1000 * step + 1001, a=2 * MIB)),
             ("stall", dict(tick=step, time=1000 * step + 1500, a=300, b=1, c=step)),
             ("iteration", dict(id=step, tick=step, time=1000 * step + 1000, a=1)))]])
 
@@ -130,10 +131,13 @@ class Figures(ReportTest):
         self.assertGreater(told["stalls"]["count"], 0)
         known = [one for one in told["stalls"]["longest"] if one.get("site") and one["cause"] and "chunk" in one and one["kernel"]]
         self.assertGreater(sum(one["ns"] for one in known), told["stalls"]["ns"] / 2)
-        slots = {record["slot"]: record["bytes"] for record in map(json.loads, sluice("trace", "dump", "--json", path).stdout.splitlines())
-                 if record["type"] == "alloc"}
+        _, records = dump(path)
+        slots = {record["slot"]: record["bytes"] for record in records if record["type"] == "alloc"}
+        fetches = [record for record in records if record["type"] == "move" and record["kind"] == "fetch"]
         for one in known:
             self.assertEqual(one["bytes"], slots[one["slot"]])
+            newest = [record for record in fetches if record["chunk"] == one["chunk"] and record["tick"] <= one["tick"]][-1]
+            self.assertEqual(one["cause"], newest["cause"], one)
 
     def test_foreign_and_small_ones(self):
         for path in (GOLDEN / "v2.slt", hostile_trace(self.folder), write_trace(self.folder / "none.slt", [])):
@@ -153,6 +157,13 @@ class Figures(ReportTest):
             self.assertEqual(data["job"][part], self.said("trace", part, *paths), part)
         columns = len(data["job"]["timeline"]["ranks"][0]["phases"])
         self.assertEqual(data["job"]["timeline"], self.said("trace", "timeline", "--width", columns + LABELS, *paths))
+
+    def test_what_a_launch_waited_for(self):
+        """Of both chunks of the allocation, the one that was fetched last."""
+        stalls = self.report(hostile_trace(self.folder)).data["traces"][0]["stalls"]
+        self.assertEqual(stalls, {"count": 8, "ns": 2400, "groups": 1, "longest": [
+            {"count": 8, "ns": 2400, "longest_ns": 300, "tick": 1, "phase": "other", "kernel": HOSTILE, "cause": "demand", "chunk": 1,
+             "slot": 1, "bytes": 4 * MIB, "site": "0xa"}]})
 
     def test_guessed_times_are_told(self):
         data = self.report(hostile_trace(self.folder)).data
@@ -224,7 +235,7 @@ class Shape(ReportTest):
         def size(steps):
             path = write_trace(self.folder / "long.slt", [("kernel", dict(id=1, time=1), "k" * 900), *[record for i in range(steps) for record in (
                 ("launch", dict(id=1, tick=i + 1, time=1000 * i + 1)), ("stall", dict(tick=i + 1, time=1000 * i + 2, a=5, b=1, c=i + 1)),
-                ("move", dict(flags=2, id=i % 900, tick=i + 1, time=1000 * i + 1, a=2 * MIB)))]])
+                ("move", dict(flags=FETCH, id=i % 900, tick=i + 1, time=1000 * i + 1, a=2 * MIB)))]])
             return len(self.report("--plan", "no", path).text)
 
         few, many = size(2000), size(60000)

@@ -117,9 +117,9 @@ function showLink(t) {
         d: areaPath(count, x, c => y(upTo(i)(c)), c => y(upTo(i + 1)(c)))})));
       if (drawn) clip.append(make("path", {class: "limit-line", d: `M${MARGIN.left},${y(t.ceiling[way])}h${inner}`}));
     }
-    svg.append(make("text", {x: MARGIN.left + 5, y: middle - lane + 10}, "to the device"),
-      make("text", {x: MARGIN.left + 5, y: middle + lane - 4}, "from the device"),
-      make("text", {class: "quiet", x: MARGIN.left - 6, y: stalls + 24, "text-anchor": "end"}, "stalled"));
+    svg.append(make("text", {x: MARGIN.left, y: middle - lane - 6}, "to the device"),
+      make("text", {x: MARGIN.left, y: middle + lane + 13}, "from the device"),
+      make("text", {class: "quiet", x: MARGIN.left - 6, y: stalls + 28, "text-anchor": "end"}, "stalled"));
     const y = c => stalls + 30 - 28 * Math.min(1, line.stall_ns[c] / most(line.stall_ns));
     if (sum(line.stall_ns)) clip.append(make("path", {fill: colour("stall"), d: areaPath(count, x, () => stalls + 30, y)}));
   };
