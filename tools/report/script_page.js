@@ -201,7 +201,12 @@ function prepare(t) {
   t.ceiling = {in: t.info.link_in || assumed.link_in, out: t.info.link_out || assumed.link_out, assumed: !t.info.link_in && !t.info.link_out};
   t.demangled = new Map(t.demangled);
   t.moves = sum(["in", "out"].map(way => movedBytes(phaseAll(t.phases), way)));
-  t.siteNames = new Map(t.sites.sites.map(site => [site.site, siteName(t, site)]));
+  const times = new Map(); /* sites with equal names are numbered, the largest first */
+  t.siteNames = new Map(t.sites.sites.map(site => {
+    const name = siteName(t, site), before = times.get(name) || 0;
+    times.set(name, before + 1);
+    return [site.site, before ? `${name} #${before + 1}` : name];
+  }));
   const known = new Set(t.sites.sites.map(site => site.site));
   t.shownSites = new Set(t.stalls.longest.map(one => one.site).filter(site => known.has(site)));
   t.sites.sites.slice(0, 20).forEach(site => t.shownSites.add(site.site));
