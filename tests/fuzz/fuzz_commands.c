@@ -12,7 +12,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 /* After the command: the file, or both, and then what is here. */
-static char *commands[][4] = {
+static char *commands[][5] = {
     {"info"},
     {"info", "--json"},
     {"phases"},
@@ -30,6 +30,7 @@ static char *commands[][4] = {
     {"export", "--perfetto", "/dev/null"},
     {"check"},
     {"check", "--json"},
+    {"report", "--plan=no", "-o", "/dev/null"},
     /* of two runs: */
     {"diff"},
     {"diff", "--json"},
@@ -39,8 +40,9 @@ static char *commands[][4] = {
     {"phases"},
     {"timeline", "--width", "40"},
     {"export", "--perfetto", "/dev/null"},
+    {"report", "--plan=no", "-o", "/dev/null"},
 };
-enum { COMMANDS = sizeof(commands) / sizeof(*commands), SEVERAL = 7 };
+enum { COMMANDS = sizeof(commands) / sizeof(*commands), SEVERAL = 8 };
 
 /* What they print is not looked at; the fuzzer writes to the descriptors themselves. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -56,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (size < 2) return 0;
     char path[RECORDS_PATH], other[RECORDS_PATH];
     unsigned chosen = bytes[0] % COMMANDS;
-    char **command = commands[chosen], *arguments[7] = {"trace", command[0], path};
+    char **command = commands[chosen], *arguments[8] = {"trace", command[0], path};
     int count = 3, fd = records_file(bytes + 1, size - 1, path), other_fd = -1;
     if (chosen >= COMMANDS - SEVERAL) {
         other_fd = records_file(bytes + 1, (size - 1) / 4 * 3, other);

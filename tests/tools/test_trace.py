@@ -9,7 +9,7 @@ from support import GOLDEN, TOOL, ToolTest, clean_environment, sluice
 
 TRACE = GOLDEN / "v2.slt"
 HEADER_BYTES = 128
-SEVERAL = ["export", "info", "phases", "timeline"]  # may be given the traces of several ranks
+SEVERAL = ["export", "info", "phases", "report", "timeline"]  # may be given the traces of several ranks
 
 
 def damaged(tmp, at, flip=0xFF):
@@ -114,7 +114,7 @@ class Trace(ToolTest):
         names.remove("ranks")
         names.remove("diff")
         for name in names:
-            yield [name, *(["--csv", self.folder / "tables"] if name == "export" else [])]
+            yield [name, *{"export": ["--csv", self.folder / "tables"], "report": ["-o", self.folder / "page.html"]}.get(name, [])]
 
     def test_every_command_refuses_what_is_no_trace(self):
         empty = self.folder / "empty"

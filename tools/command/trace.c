@@ -22,7 +22,8 @@ static const struct trace_command {
     {"check", trace_check, "integrity of the file: what is lost, and where"},
     {"export", trace_export, "conversion to Perfetto's format or to CSV tables"},
     {"sites", trace_sites, "memory of each allocation site, with its call stack"},
-    {"report", trace_report, "one HTML file that shows the run: memory, link, stalls, sites, phases, budgets"},
+    {"report", trace_report,
+     "one HTML file that shows the run: memory, link, stalls, sites, phases, budgets"},
     {"diff", trace_diff, "comparison of two runs: what changed, and whether it matters"},
     {"ranks", trace_ranks, "comparison of all ranks: who waited for whom, and why"},
     {"dump", trace_dump, "all records, one per line"},
@@ -49,12 +50,13 @@ static void print_help(void)
           "Commands:\n",
           to);
     for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
-    fputs("\nsluice trace COMMAND --help describes a command. With --json, commands print JSON.\n"
-          "info, phases, timeline, report and export --perfetto also accept the traces of all ranks of a job.\n"
-          "If a file ends early because the program was killed, the commands show it up to its last complete "
-          "block and print a line on stderr. Exit status 1: the file cannot be read or is damaged; 2: wrong "
-          "usage.\n",
-          to);
+    fputs(
+        "\nsluice trace COMMAND --help describes a command. With --json, commands print JSON.\n"
+        "info, phases, timeline, report and export --perfetto also accept the traces of all ranks of a job.\n"
+        "If a file ends early because the program was killed, the commands show it up to its last complete "
+        "block and print a line on stderr. Exit status 1: the file cannot be read or is damaged; 2: wrong "
+        "usage.\n",
+        to);
     help_end(to);
 }
 

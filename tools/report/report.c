@@ -75,7 +75,6 @@ int report_write(const struct job *job, const struct report_wish *wish, FILE *to
     int status = json.to ? write_data(&json, job, wish) : failure("%s: out of memory", job->command);
     if (json.to && fclose(json.to) != 0 && status == EXIT_OK)
         status = failure("%s: out of memory", job->command);
-    if (status == EXIT_OK && job->count > 1) status = job_check(job);
     if (status == EXIT_OK) {
         fwrite(page_before, 1, page_before_bytes, to);
         put_escaped(to, data, bytes);

@@ -6,6 +6,7 @@
 #include "tools/model/trace_open.h"
 #include "tools/plan/plan_report.h"
 #include "tools/plan/plan_wish.h"
+#include "tools/replay/replay.h"
 #include "tools/report/report.h"
 #include "tools/text/messages.h"
 

@@ -8,6 +8,7 @@
 #include "tools/analyses/stall_causes.h"
 #include "tools/model/demangle.h"
 #include "tools/model/trace_text.h"
+#include "tools/phases/phases.h"
 #include "tools/report/report_sites.h"
 #include "tools/text/defuse.h"
 #include "tools/text/messages.h"

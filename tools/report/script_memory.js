@@ -59,7 +59,7 @@ function showMemory(t) {
     phaseBand(clip, svg, line.phases, x, 2);
   };
   const notes = [];
-  if (budget && !drawn) notes.push(`The budget, ${bytesText(budget)}, is far above: ${(budget / peak).toFixed(0)} times the peak of this iteration.`);
+  if (budget && !drawn) notes.push(`The budget, ${bytesText(budget)}, is far above the ${bytesText(peak)} at the peak of this iteration.`);
   if (line.classes_of === "lives") notes.push("The places of chunks are unknown: the classes count live memory on the device and on the host.");
   if (!t.moves) notes.push("Nothing was fetched or evicted: everything fits.");
   notes.push("The line is what chunks occupy, with unused room; the areas are the live allocations in them.");
@@ -117,14 +117,14 @@ function showLink(t) {
         d: areaPath(count, x, c => y(upTo(i)(c)), c => y(upTo(i + 1)(c)))})));
       if (drawn) clip.append(make("path", {class: "limit-line", d: `M${MARGIN.left},${y(t.ceiling[way])}h${inner}`}));
     }
-    svg.append(make("text", {x: MARGIN.left + 5, y: middle - lane + 10}, "to the device"),
-      make("text", {x: MARGIN.left + 5, y: middle + lane - 4}, "from the device"),
-      make("text", {class: "quiet", x: MARGIN.left - 6, y: stalls + 24, "text-anchor": "end"}, "stalled"));
+    svg.append(make("text", {x: MARGIN.left, y: middle - lane - 6}, "to the device"),
+      make("text", {x: MARGIN.left, y: middle + lane + 13}, "from the device"),
+      make("text", {class: "quiet", x: MARGIN.left - 6, y: stalls + 28, "text-anchor": "end"}, "stalled"));
     const y = c => stalls + 30 - 28 * Math.min(1, line.stall_ns[c] / most(line.stall_ns));
     if (sum(line.stall_ns)) clip.append(make("path", {fill: colour("stall"), d: areaPath(count, x, () => stalls + 30, y)}));
   };
   const notes = [];
-  if (!drawn) notes.push(`The link can carry ${rateText(ceiling)}, ${(ceiling / peak).toFixed(0)} times the most in one interval of this iteration.`);
+  if (peak && !drawn) notes.push(`The link can carry ${rateText(ceiling)}, ${(ceiling / peak).toFixed(0)} times the most in one interval of this iteration.`);
   if (t.ceiling.assumed) notes.push("The speed of the link was not measured; this is the one that sluice plan assumes.");
   if (line.other_clock) notes.push("The device has a clock of its own: traffic is drawn when it was issued.");
   else if (!line.transfers) notes.push("Transfers were not measured: traffic is drawn when it was issued.");

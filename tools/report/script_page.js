@@ -138,7 +138,7 @@ function showBudget(t) {
   const ns = [...made.map(one => one.step_ns), first.resident_ns], right = Math.max(need, today && today < need ? today : 0) * 1.06, top = most(ns) * 1.1;
   const at = one => `${bytesText(one.budget_bytes)}: step ${timeText(one.step_ns)}, ${(one.step_ns / one.resident_ns).toFixed(2)} times as long`;
   const points = made.map(one => ({x: one.budget_bytes, y: one.step_ns, name: "budget", tint: one.budget_bytes === today ? "stall" : "plan", text: at(one)}));
-  points.push({x: need, y: first.resident_ns, name: "all on the device", label: "all on the device", tint: "resident", shift: -14, text: `${bytesText(need)}: step ${timeText(first.resident_ns)}`});
+  points.push({x: need, y: first.resident_ns, name: "all on the device", label: "all on the device", tint: "resident", shift: 18, text: `${bytesText(need)}: step ${timeText(first.resident_ns)}`});
   const rows = made.map(one => [bytesText(one.budget_bytes) + (one.budget_bytes === today ? " (today)" : ""), percentText(one.budget_bytes / one.need_bytes), timeText(one.step_ns),
     (one.step_ns / one.resident_ns).toFixed(2), bytesText(one.bytes_in), bytesText(one.bytes_out), bytesText(one.remote_bytes), timeText(one.stall_ns), countText(one.missed_launches)]);
   replace(view, plot("Step time over the budget", 320, points, {x: value => value / right, y: value => value / top,
@@ -201,7 +201,12 @@ function prepare(t) {
   t.ceiling = {in: t.info.link_in || assumed.link_in, out: t.info.link_out || assumed.link_out, assumed: !t.info.link_in && !t.info.link_out};
   t.demangled = new Map(t.demangled);
   t.moves = sum(["in", "out"].map(way => movedBytes(phaseAll(t.phases), way)));
-  t.siteNames = new Map(t.sites.sites.map(site => [site.site, siteName(t, site)]));
+  const times = new Map(); /* sites with equal names are numbered, the largest first */
+  t.siteNames = new Map(t.sites.sites.map(site => {
+    const name = siteName(t, site), before = times.get(name) || 0;
+    times.set(name, before + 1);
+    return [site.site, before ? `${name} #${before + 1}` : name];
+  }));
   const known = new Set(t.sites.sites.map(site => site.site));
   t.shownSites = new Set(t.stalls.longest.map(one => one.site).filter(site => known.has(site)));
   t.sites.sites.slice(0, 20).forEach(site => t.shownSites.add(site.site));

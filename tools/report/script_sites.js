@@ -23,11 +23,14 @@ function ownFrames(t, site) {
 /* Layers between the program and the driver, which say little of who allocates. */
 const BELOW = /^(libcuda|libcudart|libc10|libsluice|libffi|cudaMalloc|cuMem|at::detail::|c10::)/;
 const isBelow = frame => BELOW.test(frame.function || "") || BELOW.test(fileName(frame.module || ""));
-/* The first frame with a name that is not of those layers. */
+/* PyTorch's operators: the outermost is what the program called. */
+const OPERATOR = /^(at::_ops::\w+::call|torch::autograd::generated::\w+::apply)/;
+/* The outermost operator, else the first frame with a name that is not of those layers. */
 function siteName(t, site) {
   const frames = ownFrames(t, site), named = frames.filter(frame => frame.function);
-  const told = named.find(frame => !isBelow(frame)) || named[0] || frames[0];
+  const told = named.findLast(frame => OPERATOR.test(frame.function)) || named.find(frame => !isBelow(frame)) || named[0] || frames[0];
   if (!told) return "site " + site.site;
+  if (OPERATOR.test(told.function)) return frameName(told);
   const caller = frames[frames.indexOf(told) + 1];
   const at = frame => frame.function ? `${frameName(frame)} (${fileName(framePlace(frame))})` : framePlace(frame);
   return told.source ? at(told) : frameName(told) + (caller ? " ← " + at(caller) : "");

@@ -1,0 +1,120 @@
+"""The page of trace report in a browser: it draws without an error in light and dark and on a phone, keys do what they say, every
+link leads somewhere, and names from a trace run nothing. Skipped without Chromium."""
+import os
+import subprocess
+import sys
+import unittest
+
+import chromium
+from support import MS, ToolTest, rank_records, sluice, write_trace
+from test_report import HOSTILE, hostile_trace
+
+SIZES = [(1100, False), (1100, True), (360, False), (360, True)]
+BROKEN_LINKS = """[...document.querySelectorAll('a[href]')].map(a => a.getAttribute('href'))
+    .filter(href => href[0] !== '#' || !document.getElementById(href.slice(1)))"""
+TWICE = "(ids => ids.filter((id, i) => ids.indexOf(id) !== i))([...document.querySelectorAll('[id]')].map(e => e.id))"
+UNNAMED = """[...document.querySelectorAll('[tabindex],button,select,[role=img],[role=group]')].filter(e =>
+    !e.getAttribute('aria-label') && !e.textContent.trim() && !(e.labels && e.labels.length)).map(e => e.outerHTML.slice(0, 80))"""
+BAD_NUMBERS = "document.body.innerText.match(/NaN|undefined|Infinity|\\[object/g)"
+LEVELS = "[...document.querySelectorAll('h1,h2,h3')].map(h => Number(h.tagName[1]))"
+
+
+class Browser(ToolTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = chromium.Chromium()
+        cls.addClassCleanup(cls.browser.close)
+
+    def page(self, *traces):
+        out = self.folder / "page.html"
+        result = sluice("trace", "report", *traces, "-o", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return out
+
+    def training(self):
+        path = self.folder / "training.slt"
+        subprocess.run([os.environ["WRITE_TRAINING"], path], check=True)
+        return path
+
+    def assert_well_drawn(self, page):
+        browser = self.browser
+        for width, dark in SIZES:
+            self.assertEqual(browser.load(page, width, dark=dark), [])
+            self.assertLessEqual(browser.evaluate("document.documentElement.scrollWidth"), width)
+            for question in (BROKEN_LINKS, TWICE, UNNAMED):
+                self.assertEqual(browser.evaluate(question), [], question)
+            self.assertIsNone(browser.evaluate(BAD_NUMBERS))
+            levels = browser.evaluate(LEVELS)
+            self.assertTrue(all(after <= before + 1 for before, after in zip(levels, levels[1:])), levels)
+
+    def traces(self):
+        yield [self.training()]
+        yield [write_trace(self.folder / f"run.{r}.slt", rank_records(r, late=r * MS)) for r in range(3)]
+        yield [write_trace(self.folder / "none.slt", [])]
+        yield [hostile_trace(self.folder)]
+
+    def test_it_is_drawn(self):
+        for traces in self.traces():
+            self.assert_well_drawn(self.page(*traces))
+
+    def test_names_run_nothing(self):
+        self.assertEqual(self.browser.load(self.page(hostile_trace(self.folder))), [])
+        self.assertEqual(self.browser.evaluate("document.images.length"), 0)
+        self.assertEqual(self.browser.evaluate("document.scripts.length"), 2)
+        self.assertIn(HOSTILE, self.browser.evaluate("document.body.textContent"))
+        self.assertIn("Most times in this report are guessed", self.browser.evaluate("document.getElementById('notices').innerText"))
+
+    def test_figures_are_shown(self):
+        self.browser.load(self.page(self.training()))
+        story = self.browser.evaluate("document.getElementById('story-lines').innerText")
+        info = dict(line.split(maxsplit=1) for line in sluice("trace", "info", self.training()).stdout.splitlines() if " " in line.strip())
+        self.assertIn(info["budget"], story)
+        self.assertIn(sluice("trace", "info", self.training()).stdout.split("live bytes, peak")[1].split("\n")[0].strip(), story)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('#story-lines dt').length"), 5)
+
+    def test_keys(self):
+        browser = self.browser
+        browser.load(self.page(self.training()))
+        browser.evaluate("document.querySelector('#memory-view .chart').focus()")
+        state = "[axis.from, axis.to, axis.at]"
+        start = browser.evaluate(state)
+        self.assertEqual(start[:2], [0, 1])
+        browser.press("ArrowUp")
+        zoomed = browser.evaluate(state)
+        self.assertLess(zoomed[1] - zoomed[0], 0.7)
+        for key, part, sign in (("ArrowRight", 2, 1), ("ArrowLeft", 2, -1)):
+            before = browser.evaluate(state)[part]
+            browser.press(key)
+            self.assertGreater(sign * (browser.evaluate(state)[part] - before), 0, key)
+        browser.press("Home")
+        self.assertEqual(browser.evaluate(state)[2], 0)
+        self.assertIn("At 0 ns", browser.evaluate("document.querySelector('#memory-view .reading').innerText"))
+        browser.press("Escape")
+        self.assertEqual(browser.evaluate(state)[:2], [0, 1])
+        outline = "getComputedStyle(document.activeElement).outlineStyle"
+        self.assertEqual(browser.evaluate(outline), "solid")
+
+    def test_flame_graph(self):
+        browser = self.browser
+        browser.load(self.page(hostile_trace(self.folder)))
+        browser.evaluate("document.querySelector('#sites-view .chart').focus()")
+        browser.press("ArrowDown")
+        reading = browser.evaluate("document.querySelector('#sites-view .reading').innerText")
+        self.assertIn("4 MiB, 100 %", reading)
+        browser.evaluate("document.querySelectorAll('#sites-view button')[1].click()")
+        self.assertEqual(browser.evaluate("document.querySelectorAll('#sites-view button')[1].getAttribute('aria-pressed')"), "true")
+        self.assertIn("all sites", browser.evaluate("document.querySelector('#sites-view .reading').innerText"))
+
+    def test_another_rank(self):
+        paths = [write_trace(self.folder / f"run.{r}.slt", rank_records(r)) for r in range(3)]
+        self.browser.load(self.page(*paths))
+        self.browser.evaluate("(s => { s.value = '2'; s.dispatchEvent(new Event('change')); })(document.getElementById('rank'))")
+        self.assertIn("run.2.slt", self.browser.evaluate("document.getElementById('subtitle').innerText"))
+        self.assertEqual(self.browser.problems(), [])
+
+
+if __name__ == "__main__":
+    if not chromium.PATH:
+        print("skipped: no chromium on this machine")
+        sys.exit(77)
+    unittest.main()
