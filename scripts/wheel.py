@@ -3,7 +3,7 @@
 
 usage: wheel.py [--no-rebuild] [BUILD [OUT]]
 
-BUILD: a build folder of Meson (build); OUT: the folder that gets the wheel (BUILD/wheel). Prints the wheel's path. The wheel has
+BUILD: a build folder of Meson (build, which is made as by ./test.sh if it is not there); OUT: the folder that gets the wheel (BUILD/wheel). Prints the wheel's path. The wheel has
 no Python code: pip copies its files below the environment's prefix as `meson install` does. Libraries that the command needs and
 that are no part of glibc (libdw and what it needs) are copied into the wheel. The platform tag names the oldest glibc that has
 all symbols that the files need; it is computed from the files. Needs objdump, ldd and pip, and Debian's /usr/share/doc for the
@@ -173,7 +173,10 @@ def main():
     parser.add_argument("out", nargs="?", type=pathlib.Path)
     arguments = parser.parse_args()
     if not (arguments.build / "build.ninja").exists():
-        fail(f"{arguments.build} is no build folder: meson setup {arguments.build} && ninja -C {arguments.build}")
+        if arguments.build.resolve() != SOURCE / "build":
+            fail(f"{arguments.build} is no build folder: meson setup {arguments.build} && ninja -C {arguments.build}")
+        if subprocess.run(["bash", "-euc", ". scripts/setup.sh; setup_build"], cwd=SOURCE, stdout=sys.stderr).returncode:
+            sys.exit(1)
     print(make(arguments.build.resolve(), (arguments.out or arguments.build / "wheel").resolve(), not arguments.no_rebuild))
 
 
