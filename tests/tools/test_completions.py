@@ -79,6 +79,8 @@ class Candidates(ToolTest):
         self.assertEqual(candidates("run", "--budget", "=", "8G", "python", "--v"), [":command 5"])
         self.assertEqual(candidates("run", "-v", "python", ""), [":command 3"])
         self.assertEqual(candidates("nothing", ""), [])
+        self.assertEqual(candidates("help", "run", "-"), [])
+        self.assertEqual(candidates("help", "trace", "info", "-"), [])
         self.assertEqual(candidates(), [])
 
 

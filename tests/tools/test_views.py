@@ -1,10 +1,12 @@
 """sluice trace kernels and trace chunks: their rows add up to the trace's records."""
 import collections
 import json
+import os
+import pty
 import re
 import unittest
 
-from support import ToolTest, dump, record_gpt, sluice, write_trace
+from support import TOOL, ToolTest, clean_environment, dump, rank_records, record_gpt, sluice, write_trace
 
 MIB = 1 << 20
 FETCH, EVICT, POPULATE, DROP = 2, 0, 3, 1
@@ -208,6 +210,44 @@ class Chunks(ToolTest):
         trace = write_trace(self.folder / "t.slt", [("alloc", dict(id=1, time=2, a=BASE, b=4096))])
         self.assertEqual(shown("chunks", trace)["chunks"], [])
         self.assertIn("has no chunks", sluice("trace", "chunks", trace).stdout)
+
+
+class Terminal(ToolTest):
+    """Rows that a terminal wraps cannot be read as a table."""
+
+    def lines(self, *arguments, columns):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(TOOL, [TOOL, "trace", *map(str, arguments)], clean_environment(COLUMNS=str(columns), TERM="dumb", LC_ALL="C.UTF-8"))
+        said = b""
+        try:
+            while part := os.read(terminal, 4096):
+                said += part
+        except OSError:
+            pass  # the command has ended
+        self.assertEqual(os.waitpid(pid, 0)[1], 0, said)
+        os.close(terminal)
+        return [line.split("\r")[-1] for line in said.decode().replace("\r\n", "\n").split("\n")]
+
+    def test_tables_fit(self):
+        name = "a_kernel_with_a_name_that_is_longer_than_any_terminal<" + "float, " * 20 + "float>"
+        records = [("alloc", dict(id=1, time=1, a=BASE, b=8 * MIB)), ("kernel", dict(id=1, time=2), name), ("slab", dict(time=1, a=BASE, b=1 << 30))]
+        for tick in range(1, 9):
+            records += [("launch", dict(id=1, tick=tick, time=10_000_000 * tick, b=32)), ("access", dict(id=1, tick=tick, time=10_000_000 * tick, b=8 * MIB)),
+                        ("duration", dict(id=1, tick=tick, time=10_000_000 * tick, a=1_234_567)),
+                        ("move", dict(flags=FETCH + DEMAND, id=tick % 4, tick=tick, time=10_000_000 * tick, a=2 * MIB)),
+                        ("stall", dict(tick=tick, time=10_000_000 * tick, a=123_456, b=1, c=tick))]
+        trace = write_trace(self.folder / "t.slt", [("budget", dict(time=1, a=64 * MIB, b=2 * MIB, c=1 << 30)), *records])
+        ranks = [write_trace(self.folder / f"run.{rank}.slt", rank_records(rank)) for rank in range(2)]
+        tables = 0
+        for command in (["kernels", trace], ["chunks", trace], ["phases", trace], ["timeline", trace], ["info", *ranks], ["phases", *ranks],
+                        ["timeline", *ranks], ["ranks", *ranks]):
+            for columns in (60, 80, 100):
+                with self.subTest((command[0], len(command), columns)):
+                    rows = [line for line in self.lines(*command, columns=columns) if "  " in line.strip() or "\u2502" in line]
+                    tables += len(rows) > 2
+                    self.assertEqual([row for row in rows if len(row) > columns], [])
+        self.assertGreater(tables, 18)
 
 
 if __name__ == "__main__":

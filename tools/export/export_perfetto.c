@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/analyses/timeline.h"
 #include "tools/export/export_tracks.h"
 #include "tools/model/sorted.h"
 #include "tools/model/trace_open.h"
@@ -90,7 +89,7 @@ static void export_transfers(struct exporter *exporter)
 {
     const struct model *model = exporter->model;
     if (!model->transfers.count) return;
-    bool own_clock = device_has_own_clock(model);
+    bool own_clock = has_own_clock(exporter);
     uint64_t free_ns[2] = {0}; /* when the last transfer of each direction ends, on the program's clock */
     uint64_t parent =
         perfetto_track(&exporter->perfetto, exporter->process, own_clock ? "Link" OF_OWN_CLOCK : "Link");
@@ -225,7 +224,7 @@ static bool export_stalls(struct exporter *exporter)
 {
     const struct model *model = exporter->model;
     struct lanes lanes = {.parent = exporter->process,
-                          .name = device_has_own_clock(model) ? "Stalls" OF_OWN_CLOCK : "Stalls"};
+                          .name = has_own_clock(exporter) ? "Stalls" OF_OWN_CLOCK : "Stalls"};
     struct placed_stall *placed = malloc((model->stalls.count + 1) * sizeof(*placed));
     if (!placed) return false;
     for (size_t i = 0; i < model->stalls.count; i++) {

