@@ -23,6 +23,7 @@ struct situation {
     uint64_t link_ns;         /* no choice of movements of these chunks takes the link less time in a step */
     uint64_t most_bytes;      /* the largest budget that the device has room for; UINT64_MAX: unknown */
     uint64_t launches, guessed;
+    size_t streams;     /* of the first rank; the replay orders their launches one after the other */
     bool fits;          /* everything is on the device */
     bool daemon_inline; /* the recorded or default value of SLUICE_DAEMON */
 };
