@@ -3,6 +3,7 @@
 #define SLUICE_TOOL_SITUATION_H
 
 #include "tools/plan/plan_job.h"
+#include "tools/replay/replay.h"
 
 /* What the user says of the run; everything else comes from the trace. */
 struct situation_wish {
