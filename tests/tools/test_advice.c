@@ -272,6 +272,8 @@ static void words_that_differ_are_shown_with_their_options(void **state)
     assert_string_equal(words, "--batch 8 --evaluate");
     other_words("gpt --steps 9", "gpt --steps 9", words, sizeof(words));
     assert_string_equal(words, "");
+    other_words("a", "a --new 5", words, sizeof(words));
+    assert_string_equal(words, "--new 5");
     char few[10];
     other_words("a", "a --optimizer adamw-fused", few, sizeof(few));
     assert_string_equal(few, "");

@@ -162,7 +162,7 @@ class Advise(ToolTest):
         self.assertGreater(item["step_percent"], 0)
 
     def test_foreign_files(self):
-        trace = self.write(sweep())
+        trace = write_trace(self.folder / "run.slt", sweep(), per_block=50)
         whole = trace.read_bytes()
         empty, damaged = self.folder / "empty.slt", self.folder / "damaged.slt"
         empty.write_bytes(b"")
@@ -176,7 +176,7 @@ class Advise(ToolTest):
                 self.assertFalse(json.loads(result.stdout)["complete"])
             self.assert_one_line(result.stderr, str(damaged))
         middle = bytearray(whole)
-        for i in range(len(whole) // 2, len(whole) // 2 + 64):
+        for i in range(len(whole) * 3 // 4, len(whole) * 3 // 4 + 64):
             middle[i] ^= 0x5a
         damaged.write_bytes(middle)
         result = sluice("advise", "--budget", "32M", "--chunk", "2M", damaged)
@@ -197,7 +197,7 @@ class Advise(ToolTest):
         self.assert_usage_error(sluice("advise"), "no file")
 
     def test_a_program_that_sweeps(self):
-        trace = record_gpt(self.folder, "--optimizer", "sweep", "--width", "128", budget="12M")
+        trace = record_gpt(self.folder, "--optimizer", "sweep")
         if not trace:
             self.skipTest("not recorded under a sanitizer")
         item = self.find(self.ask(trace), "optimizer")

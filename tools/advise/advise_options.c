@@ -17,7 +17,7 @@ enum {
     SITES = 4,             /* allocation sites that are tried in pinned memory */
     SITE_PERCENT = 2,      /* of the memory: smaller sites are not tried */
     SITE_GAIN_PERCENT = 1, /* of a step: what a site has to bring to be combined with others */
-    FLOOR_PERCENT = 97,    /* of a step, see link_is_the_floor */
+    FLOOR_PERCENT = 94,    /* of a step, see link_is_the_floor */
     RULES = 64 * SITES,    /* bytes of SLUICE_BACKING */
     MOST_TRIALS = CHUNKS + 3 + SITES,
 };

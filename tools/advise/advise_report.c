@@ -27,6 +27,12 @@ static void print_run(const struct situation *s, FILE *to)
         fprintf(to, "the times of %" PRIu64 " launches are guessed.\n", s->guessed);
     else
         fputs("all times are measured.\n", to);
+    if (s->streams > 1)
+        fprintf(
+            to,
+            "Launches of its %zu streams are replayed one after the other: the program may be faster than "
+            "all figures.\n",
+            s->streams);
 }
 
 static const char *basis_text(const struct situation *s, const struct advice *advice)
@@ -121,6 +127,7 @@ void advise_print_json(const struct advise_report *report, FILE *to)
     json_number(&json, "steps", s->now.iteration_count);
     json_number(&json, "launches", s->launches);
     json_number(&json, "guessed", s->guessed);
+    json_number(&json, "streams", s->streams);
     json_number(&json, "budget_bytes", s->setting.budget_bytes);
     json_number(&json, "chunk_bytes", s->setting.chunk_bytes);
     json_text(&json, "policy", s->setting.policy);

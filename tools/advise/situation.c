@@ -77,6 +77,7 @@ bool situation_find(const struct plan_job *job, const struct situation_wish *wis
     struct trial trials[2];
     memset(&s.setting, 0, sizeof(s.setting));
     set(&s, wish);
+    s.streams = job->models[0]->streams.count;
     for (size_t r = 0; r < job->count; r++) {
         s.launches += job->programs[r].launches;
         s.guessed += job->programs[r].guessed;

@@ -3,6 +3,7 @@
 #define SLUICE_TOOL_SITUATION_H
 
 #include "tools/plan/plan_job.h"
+#include "tools/replay/replay.h"
 
 /* What the user says of the run; everything else comes from the trace. */
 struct situation_wish {
@@ -23,6 +24,7 @@ struct situation {
     uint64_t link_ns;         /* no choice of movements of these chunks takes the link less time in a step */
     uint64_t most_bytes;      /* the largest budget that the device has room for; UINT64_MAX: unknown */
     uint64_t launches, guessed;
+    size_t streams;     /* of the first rank; the replay orders their launches one after the other */
     bool fits;          /* everything is on the device */
     bool daemon_inline; /* the recorded or default value of SLUICE_DAEMON */
 };

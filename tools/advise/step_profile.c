@@ -4,6 +4,8 @@
 
 #include "tools/advise/advise_program.h"
 #include "tools/analyses/info.h"
+#include "tools/model/model.h"
+#include "tools/phases/phases.h"
 #include "tools/text/messages.h"
 
 enum {

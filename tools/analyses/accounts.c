@@ -8,76 +8,30 @@ struct mean {
     uint64_t count, sum;
 };
 
-/* Measurements of a shape or kernel; those on an idle stream include the submission. */
-struct measured {
-    struct mean busy, idle;
-};
-
-static void count_durations(const struct model *model, struct measured *of_shape, struct measured *of_kernel)
+uint64_t *shape_times(const struct model *model)
 {
+    struct mean *of_shape = calloc(model->shapes.count + 1, sizeof(*of_shape));
+    struct mean *of_kernel = calloc(model->kernels.count + 1, sizeof(*of_kernel));
+    uint64_t *times = calloc(model->shapes.count + 1, sizeof(*times));
     size_t next = 0;
-    for (size_t i = 0; i < model->durations.count; i++) {
+    for (size_t i = 0; of_shape && of_kernel && times && i < model->durations.count; i++) {
         const struct model_duration *duration = &model->durations.at[i];
         while (next < model->launches.count && model->launches.at[next].tick < duration->tick) next++;
         if (next == model->launches.count || model->launches.at[next].tick != duration->tick) continue;
         uint32_t shape = model->launches.at[next].shape, kernel = model->shapes.at[shape].kernel;
-        struct measured *of[] = {&of_shape[shape], kernel < model->kernels.count ? &of_kernel[kernel] : NULL};
-        for (unsigned m = 0; m < 2 && of[m]; m++) {
-            struct mean *mean = duration->idle ? &of[m]->idle : &of[m]->busy;
-            mean->count++;
-            mean->sum += duration->took_ns;
+        struct mean *means[] = {&of_shape[shape], kernel < model->kernels.count ? &of_kernel[kernel] : NULL};
+        for (unsigned m = 0; m < 2 && means[m]; m++) {
+            means[m]->count++;
+            means[m]->sum += duration->took_ns;
         }
     }
-}
-
-static int by_size(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The time of a submission: the median difference of the two means of shapes that have both; 0: unknown.
- * `room` has an entry for each shape. */
-static uint64_t find_submission(const struct measured *of_shape, size_t count, uint64_t *room)
-{
-    size_t both = 0;
-    for (size_t s = 0; s < count; s++) {
-        const struct mean *busy = &of_shape[s].busy, *idle = &of_shape[s].idle;
-        if (!busy->count || !idle->count) continue;
-        uint64_t longer = idle->sum / idle->count, shorter = busy->sum / busy->count;
-        room[both++] = longer > shorter ? longer - shorter : 0;
+    for (size_t s = 0; of_shape && of_kernel && times && s < model->shapes.count; s++) {
+        uint32_t kernel = model->shapes.at[s].kernel;
+        const struct mean *mean = &of_shape[s];
+        if (!mean->count && kernel && kernel < model->kernels.count) mean = &of_kernel[kernel];
+        if (mean->count) times[s] = mean->sum / mean->count;
     }
-    if (!both) return 0;
-    qsort(room, both, sizeof(*room), by_size);
-    return room[both / 2];
-}
-
-/* 0: not measured. */
-static uint64_t mean_time(const struct measured *measured, uint64_t submission_ns)
-{
-    const struct mean *busy = &measured->busy, *idle = &measured->idle;
-    if (busy->count) return busy->sum / busy->count;
-    if (!idle->count) return 0;
-    uint64_t ns = idle->sum / idle->count;
-    return ns > 2 * submission_ns ? ns - submission_ns : ns - ns / 2;
-}
-
-uint64_t *shape_times(const struct model *model)
-{
-    size_t shapes = model->shapes.count;
-    struct measured *of_shape = calloc(shapes + 1, sizeof(*of_shape));
-    struct measured *of_kernel = calloc(model->kernels.count + 1, sizeof(*of_kernel));
-    uint64_t *times = calloc(shapes + 1, sizeof(*times));
-    if (of_shape && of_kernel && times) {
-        count_durations(model, of_shape, of_kernel);
-        uint64_t submission_ns = find_submission(of_shape, shapes, times);
-        for (size_t s = 0; s < shapes; s++) {
-            uint32_t kernel = model->shapes.at[s].kernel;
-            times[s] = mean_time(&of_shape[s], submission_ns);
-            if (!times[s] && kernel && kernel < model->kernels.count)
-                times[s] = mean_time(&of_kernel[kernel], submission_ns);
-        }
-    } else {
+    if (!of_shape || !of_kernel) {
         free(times);
         times = NULL;
     }

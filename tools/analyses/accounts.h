@@ -30,8 +30,7 @@ bool accounts_make(const struct model *model, const struct phases *phases, uint3
                    struct accounts *out);
 
 /* The time of each launch shape on the device: the mean of its own durations or of its kernel's; 0: not
- * measured. Durations of launches on idle streams include the submission; they count only if there are no
- * others, less the usual time of a submission. NULL: out of memory. The caller frees it. */
+ * measured. NULL: out of memory. The caller frees it. */
 uint64_t *shape_times(const struct model *model);
 
 static inline uint64_t account_bytes(const struct account *account, enum direction direction)

@@ -87,7 +87,6 @@ struct model_iteration { /* a completed iteration */
 struct model_duration {
     uint64_t tick, took_ns; /* on the device */
     uint64_t began_ns;      /* on the records' clock, converted from the device's; 0: unknown */
-    bool idle;              /* its stream was idle, so took_ns includes the submission */
 };
 
 struct model_collective { /* a launch with a known communicator */

@@ -179,8 +179,7 @@ static uint64_t time_of(struct replaying *r, const struct model_launch *launch)
     const struct model *model = r->program->model;
     while (r->duration < model->durations.count && model->durations.at[r->duration].tick < launch->tick)
         r->duration++;
-    if (r->duration < model->durations.count && model->durations.at[r->duration].tick == launch->tick &&
-        !model->durations.at[r->duration].idle)
+    if (r->duration < model->durations.count && model->durations.at[r->duration].tick == launch->tick)
         return model->durations.at[r->duration].took_ns;
     return r->program->shape_ns[launch->shape];
 }
