@@ -9,8 +9,7 @@
 #include "tools/text/messages.h"
 
 enum {
-    DAEMON_PERCENT = 10, /* of a step: plans that begin elsewhere differ by some per cent by chance */
-    LEAST_CHUNKS = 8,    /* a chunk size is tried only if the budget is at least this many chunks */
+    LEAST_CHUNKS = 8, /* a chunk size is tried only if the budget is at least this many chunks */
     LARGEST_CHUNK_MIB = 64,
     CHUNKS = 6,
     MANY_ATTEMPTS = 32,
@@ -151,6 +150,9 @@ static void say_pinned(const struct situation *s, const struct replay_setting *s
 static void (*const say[])(const struct situation *, const struct replay_setting *,
                            struct advice *) = {say_chunk, say_daemon, say_policy, say_attempts, say_pinned};
 static const char *const kinds[] = {"chunk", "daemon", "policy", "attempts", "pinned"};
+/* Of a step: what a replay is wrong by. Plans that begin elsewhere or are sought longer differ by some per
+ * cent by chance; with pinned memory a replay is within 25 %. */
+static const unsigned least_percents[] = {ADVICE_LEAST_PERCENT, 10, ADVICE_LEAST_PERCENT, 5, 25};
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
 static void take_over(unsigned kind, const struct replay_setting *from, struct replay_setting *to)
@@ -252,10 +254,7 @@ bool advise_options(const struct situation *s, struct advice_list *list)
     for (unsigned k = 0; k < KINDS; k++) {
         size_t best = fastest(&search, kinds[k]);
         const struct trial *trial = k == KINDS - 1 ? &pinned : best == SIZE_MAX ? NULL : &search.trials[best];
-        if (!trial || trial->result.status != SL_OK ||
-            !advice_pays(situation_step(s), trial->result.steady.took_ns))
-            continue;
-        if (say[k] == say_daemon && !saves(s, trial, DAEMON_PERCENT)) continue;
+        if (!trial || trial->result.status != SL_OK || !saves(s, trial, least_percents[k])) continue;
         say[k](s, &trial->setting, note(s, trial, kinds[k], list));
         take_over(k, &trial->setting, &together);
     }
