@@ -16,7 +16,7 @@ void sl_monitor_begin(struct sl_core *core)
     if (!core->number && core->options->top == SL_TOP_ON) page = sl_monitor_page_open(SL_MONITOR_FOLDER);
     if (!page || core->number >= SL_MONITOR_DEVICES) return;
     core->monitor = (struct sl_monitor){.entry = sl_monitor_page_entry(page, core->number),
-                                        .asked_ns = sl_monitor_page_asked(page)};
+                                        .asked = sl_monitor_page_asked(page)};
     sl_monitor_update(core);
 }
 
@@ -59,16 +59,16 @@ static enum sl_monitor_plan plan_of(const struct sl_core *core)
     return planning->stage == SL_PLANNING_IDLE ? SL_MONITOR_LEARNING : SL_MONITOR_MAKING;
 }
 
-static void note_plan(struct sl_core *core, uint64_t now_ns)
+static void note_plan(struct sl_core *core, uint64_t now)
 {
     struct sl_monitor *monitor = &core->monitor;
     uint64_t generation = atomic_load(&core->schedule.generation);
     bool active = atomic_load(&core->schedule.active);
-    if (active && (generation != monitor->plan_generation || !monitor->figures.plan_taken_ns)) {
+    if (active && (generation != monitor->plan_generation || !monitor->figures.plan_taken)) {
         monitor->plan_generation = generation;
-        monitor->figures.plan_taken_ns = now_ns;
+        monitor->figures.plan_taken = now;
     }
-    if (!active) monitor->figures.plan_taken_ns = 0;
+    if (!active) monitor->figures.plan_taken = 0;
     monitor->figures.plan = plan_of(core);
 }
 
@@ -77,7 +77,7 @@ static void name_difference(struct sl_core *core)
     struct sl_monitor *monitor = &core->monitor;
     if (!monitor->differs) return;
     monitor->differs = false;
-    monitor->figures.mispredicted_ns = monitor->figures.updated_ns;
+    monitor->figures.mispredicted = monitor->figures.updated;
     sl_decision_name(&core->scanner, monitor->expected, monitor->figures.expected, SL_MONITOR_NAME);
     sl_decision_name(&core->scanner, monitor->came, monitor->figures.came, SL_MONITOR_NAME);
 }
@@ -95,16 +95,14 @@ static void add_slot(const struct sl_arena *arena, const struct sl_slot *slot, u
     }
 }
 
-static void scan(struct sl_core *core, uint64_t now_ns)
+static void scan(struct sl_core *core, uint64_t now)
 {
     struct sl_monitor *monitor = &core->monitor;
     struct sl_monitor_figures *figures = &monitor->figures;
     const struct sl_placement *placement = &core->placement;
-    uint64_t asked_ns = atomic_load_explicit(monitor->asked_ns, memory_order_relaxed);
-    bool asked = asked_ns && now_ns < asked_ns + SL_MONITOR_ASKED_NS;
-    if (!asked || now_ns < figures->scanned_ns + SL_MONITOR_SCAN_NS || placement->noted ||
-        placement->slot_count > MOST_SLOTS)
-        return;
+    uint64_t asked = atomic_load_explicit(monitor->asked, memory_order_relaxed);
+    if (asked == monitor->answered || placement->noted || placement->slot_count > MOST_SLOTS) return;
+    monitor->answered = asked;
     figures->lasting_bytes = figures->lasting_resident_bytes = 0;
     figures->temporary_bytes = figures->temporary_resident_bytes = 0;
     for (uint32_t s = 0; s < placement->slot_count; s++) {
@@ -115,7 +113,7 @@ static void scan(struct sl_core *core, uint64_t now_ns)
         else
             add_slot(&core->arena, slot, &figures->temporary_bytes, &figures->temporary_resident_bytes);
     }
-    figures->scanned_ns = now_ns;
+    figures->scanned = now;
 }
 
 static void fill_memory(const struct sl_core *core, struct sl_monitor_figures *figures)
@@ -138,9 +136,9 @@ void sl_monitor_update(struct sl_core *core)
     struct sl_monitor *monitor = &core->monitor;
     struct sl_monitor_figures *figures = &monitor->figures;
     if (!monitor->entry) return;
-    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    uint64_t now = sl_clock_ticks();
     struct sl_predictor_counts predictor = sl_history_counts(&core->history);
-    figures->updated_ns = now_ns;
+    figures->updated = now;
     snprintf(figures->policy, sizeof(figures->policy), "%.15s", core->policy->name);
     snprintf(figures->daemon, sizeof(figures->daemon), "%s", core->daemon ? "thread" : "inline");
     figures->total = sums_of(&core->stats);
@@ -149,9 +147,9 @@ void sl_monitor_update(struct sl_core *core)
     figures->plans = core->stats.plans;
     figures->oversize_launches = core->stats.oversize_launches;
     fill_memory(core, figures);
-    note_plan(core, now_ns);
+    note_plan(core, now);
     name_difference(core);
-    scan(core, now_ns);
+    scan(core, now);
     sl_monitor_page_write(monitor->entry, figures);
 }
 
@@ -160,13 +158,13 @@ void sl_monitor_step(struct sl_core *core)
     struct sl_monitor *monitor = &core->monitor;
     struct sl_monitor_figures *figures = &monitor->figures;
     if (!monitor->entry) return;
-    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
-    struct sl_monitor_sums now = sums_of(&core->stats);
-    figures->step = since(&now, &monitor->at_step);
-    figures->step_ns = figures->step_began_ns ? now_ns - figures->step_began_ns : 0;
-    figures->step_began_ns = now_ns;
+    uint64_t now = sl_clock_ticks();
+    struct sl_monitor_sums sums = sums_of(&core->stats);
+    figures->step = since(&sums, &monitor->at_step);
+    figures->step_time = figures->step_began ? now - figures->step_began : 0;
+    figures->step_began = now;
     figures->steps = core->history.iterations;
-    monitor->at_step = now;
+    monitor->at_step = sums;
     monitor->allocations_before = monitor->allocations_at_step;
     monitor->allocations_at_step = core->placement.allocations;
     sl_monitor_update(core);

@@ -1,7 +1,7 @@
 /* What a core shows of its run to `sluice top`. Caller holds the order lock, unless said otherwise.
  *
- * The figures are stored in shared memory (monitor_page.h) from time to time. Only while somebody looks, and
- * then at most twice a second, all allocations are scanned for what fills the budget. */
+ * The figures are stored in shared memory (monitor_page.h) from time to time. When a reader asks, all
+ * allocations are scanned once for what fills the budget. Nothing here makes a system call. */
 #ifndef SLUICE_MONITOR_H
 #define SLUICE_MONITOR_H
 
@@ -9,13 +9,11 @@
 
 struct sl_core;
 
-#define SL_MONITOR_SCAN_NS UINT64_C(500000000)    /* between scans */
-#define SL_MONITOR_ASKED_NS UINT64_C(10000000000) /* a reader that has not asked for so long is gone */
-
 /* A core's part. Zeroed: nothing is shown. */
 struct sl_monitor {
     struct sl_monitor_entry *entry;
-    const _Atomic uint64_t *asked_ns;
+    const _Atomic uint64_t *asked;
+    uint64_t answered;                 /* the last *asked that a scan answered */
     struct sl_monitor_figures figures; /* as last stored */
     struct sl_monitor_sums at_step;    /* total when the current step began */
     uint64_t allocations_at_step,

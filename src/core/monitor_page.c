@@ -102,6 +102,8 @@ static void fill_head(struct sl_monitor_head *head)
     head->entry_bytes = sizeof(struct sl_monitor_entry);
     head->entries = SL_MONITOR_DEVICES;
     head->process = (uint64_t)getpid();
+    head->opened_ticks = sl_clock_ticks();
+    head->opened_ns = sl_clock_ns(CLOCK_MONOTONIC);
     snprintf(head->program, sizeof(head->program), "%.31s", program_invocation_short_name);
     snprintf(head->rank, sizeof(head->rank), "%.15s", rank ? rank : "");
     atomic_thread_fence(memory_order_release);
@@ -156,7 +158,7 @@ struct sl_monitor_entry *sl_monitor_page_entry(struct sl_monitor_page *page, uin
 
 const _Atomic uint64_t *sl_monitor_page_asked(const struct sl_monitor_page *page)
 {
-    return &page->head.asked_ns;
+    return &page->head.asked;
 }
 
 void sl_monitor_page_write(struct sl_monitor_entry *entry, const struct sl_monitor_figures *figures)
@@ -202,6 +204,21 @@ static bool read_entry(int file, size_t at, struct sl_monitor_figures *out, bool
     return true;
 }
 
+/* Converts ticks to nanoseconds by the two moments at which both clocks are known: opening and now. */
+static void convert(const struct sl_monitor_head *head, struct sl_monitor_figures *figures)
+{
+    uint64_t ticks = sl_clock_ticks() - head->opened_ticks,
+             ns = sl_clock_ns(CLOCK_MONOTONIC) - head->opened_ns;
+    double ns_per_tick = ticks ? (double)ns / (double)ticks : 0;
+    uint64_t *moments[] = {&figures->updated, &figures->step_began, &figures->plan_taken,
+                           &figures->mispredicted, &figures->scanned};
+    for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++)
+        if (*moments[i])
+            *moments[i] =
+                head->opened_ns + (uint64_t)((double)(*moments[i] - head->opened_ticks) * ns_per_tick);
+    figures->step_time = (uint64_t)((double)figures->step_time * ns_per_tick);
+}
+
 static enum sl_status read_page(int file, struct sl_monitor_record *out)
 {
     struct sl_monitor_head head;
@@ -220,7 +237,9 @@ static enum sl_status read_page(int file, struct sl_monitor_record *out)
         bool written;
         size_t at = offsetof(struct sl_monitor_page, entries) + d * sizeof(struct sl_monitor_entry);
         if (!read_entry(file, at, &out->figures[out->devices], &written)) return SL_ERR_FORMAT;
-        if (written) out->numbers[out->devices++] = d;
+        if (!written) continue;
+        convert(&head, &out->figures[out->devices]);
+        out->numbers[out->devices++] = d;
     }
     return SL_OK;
 }
@@ -232,9 +251,9 @@ enum sl_status sl_monitor_read(const char *path, bool ask, struct sl_monitor_rec
     if (file < 0) return SL_ERR_IO;
     enum sl_status status = read_page(file, out);
     out->running = is_locked(file);
-    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    uint64_t ticks = sl_clock_ticks();
     if (status == SL_OK && ask && out->running &&
-        pwrite(file, &now_ns, sizeof(now_ns), offsetof(struct sl_monitor_head, asked_ns)) < 0)
+        pwrite(file, &ticks, sizeof(ticks), offsetof(struct sl_monitor_head, asked)) < 0)
         status = SL_ERR_IO;
     close(file);
     return status;

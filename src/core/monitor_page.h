@@ -3,7 +3,7 @@
  * The process maps the file and stores to it; it makes no call for that and takes no lock. Each device has an
  * entry, which is consistent if its sequence number is even and the same before and after it is read
  * (Lameter, "Effective synchronization on Linux/NUMA systems", 2005: sequence locks). A reader may ask for
- * figures that cost a scan of all allocations, by storing the time.
+ * figures that cost a scan of all allocations, by storing another number.
  *
  * The file belongs to the user alone (0600). Its owner holds a lock on its first byte for as long as it is
  * mapped, as in node/page.h, so a file whose lock is free belongs to no process any more, and anyone of the
@@ -41,13 +41,15 @@ struct sl_monitor_sums {
     uint64_t remote_bytes;
 };
 
-/* A device's figures. Times are CLOCK_MONOTONIC's, unless they are durations. */
+/* A device's figures. Moments and durations (updated, step_began, step_time, plan_taken, mispredicted,
+ * scanned) are in ticks of sl_clock_ticks in the page, and in nanoseconds of CLOCK_MONOTONIC as
+ * sl_monitor_read returns them. */
 struct sl_monitor_figures {
-    uint64_t updated_ns;
+    uint64_t updated;
     char policy[16], daemon[16];
-    uint64_t steps;         /* ended training steps, or other repetitions that the predictor found */
-    uint64_t step_began_ns; /* of the current step; 0: none has ended yet */
-    uint64_t step_ns;       /* duration of the last one */
+    uint64_t steps;      /* ended training steps, or other repetitions that the predictor found */
+    uint64_t step_began; /* of the current step; 0: none has ended yet */
+    uint64_t step_time;  /* duration of the last one */
     struct sl_monitor_sums total, step;
     uint64_t budget_bytes, resident_bytes, peak_resident_bytes, chunk_bytes;
     uint64_t live_bytes, need_bytes, pinned_bytes; /* allocated now; their peak; in pinned host memory */
@@ -56,13 +58,13 @@ struct sl_monitor_figures {
     uint64_t fed, predicted;     /* events: launches, allocations, frees */
     uint64_t plan;               /* enum sl_monitor_plan */
     uint64_t plans;              /* so far */
-    uint64_t plan_taken_ns;      /* when the plan that is followed took over; 0: none is followed */
+    uint64_t plan_taken;         /* when the plan that is followed took over; 0: none is followed */
     uint64_t oversize_launches;  /* launches whose chunks exceed the budget */
-    uint64_t mispredicted_ns;    /* when the last misprediction was seen; 0: never */
+    uint64_t mispredicted;       /* when the last misprediction was seen; 0: never */
     uint64_t mispredicted_event; /* its number among the events */
     char expected[SL_MONITOR_NAME], came[SL_MONITOR_NAME];
     /* Found by a scan, which a reader asks for. `lasting`: allocated before the last whole step. */
-    uint64_t scanned_ns; /* 0: never */
+    uint64_t scanned; /* 0: never */
     uint64_t lasting_bytes, lasting_resident_bytes, temporary_bytes, temporary_resident_bytes;
 };
 
@@ -75,8 +77,9 @@ struct sl_monitor_head {
     char magic[8];
     uint32_t version, head_bytes, entry_bytes, entries;
     uint64_t process;
-    char program[32], rank[16]; /* rank: decimal digits, or "" */
-    _Atomic uint64_t asked_ns;  /* CLOCK_MONOTONIC: when a reader last asked for a scan */
+    char program[32], rank[16];       /* rank: decimal digits, or "" */
+    uint64_t opened_ticks, opened_ns; /* the same moment on both clocks */
+    _Atomic uint64_t asked;           /* changes when a reader asks for a scan */
 };
 
 /* The page of this process; one thread opens and closes it. */

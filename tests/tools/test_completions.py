@@ -23,7 +23,7 @@ def named(*command):
     """What the command's help names: its subcommands, and {option: values}."""
     text = sluice(*command, "--help").stdout
     names = text[text.index("\nCommands:\n"):] if "\nCommands:\n" in text else ""
-    options = dict(re.findall(r"(?m)^  (--[\w-]+)(?: (\S+))?$", text))
+    options = dict(re.findall(r"(?m)^  (?:-\w, )?(--[\w-]+)(?: (\S+))?$", text))
     return re.findall(r"(?m)^  (\w+) +\S", names), {name: values.split("|") if "|" in values else [] for name, values in options.items()}
 
 

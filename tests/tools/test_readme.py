@@ -23,6 +23,7 @@ ELSEWHERE = {
     "COPY --from=sluice /usr/local /usr/local": "tests/full/container.py",
     "man sluice": "test_install.py has the page",
     "sluice help COMMAND": "test_main.py",
+    "sluice top": "test_top.py",
 }
 NAMES = "sluice run", "sluice plan", "sluice trace"  # of commands, which are not typed so
 STARTS = re.compile(r"sluice |LD_PRELOAD=|\./|git |meson |ninja |pip |docker |COPY |scripts/\w+\.py|man |cmake ")
@@ -74,8 +75,8 @@ class Readme(ToolTest):
                          "the README has these no more")
 
     def test_options(self):
-        """Options that stand alone in a sentence are those of run, doctor or one of the scripts."""
-        known = "".join(sluice(*words, "--help").stdout for words in (["run"], ["doctor"], ["plan"]))
+        """Options that stand alone in a sentence are those of run, doctor, plan, top or one of the scripts."""
+        known = "".join(sluice(*words, "--help").stdout for words in (["run"], ["doctor"], ["plan"], ["top"]))
         known += (SOURCE / "demo.sh").read_text() + (SOURCE / "test.sh").read_text()
         named = re.findall(r"`(--[\w-]+)[^`]*`", TEXT)
         self.assertGreater(len(named), 5)

@@ -11,7 +11,7 @@ from support import GOLDEN, MS, TOOL, ToolTest, clean_environment, dump, rank_re
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!--"
 SECTIONS = ["story", "memory", "link", "stalls", "chunks", "sites", "phases", "balance", "budget", "ranks"]
-LABELS = 29  # columns of a timeline beside its figures
+LABELS = 33  # columns of a timeline beside its figures
 MIB = 1 << 20
 FETCH, DEMAND = 2, 16  # flags of movements
 

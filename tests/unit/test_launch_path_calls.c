@@ -1,13 +1,16 @@
 /* A launch whose chunks are resident makes no system call: it neither sleeps nor polls, takes no lock that
- * others contend for, allocates nothing that has to come from the kernel. A process in seccomp's strict mode
- * is killed by the first one. */
+ * others contend for, allocates nothing that has to come from the kernel. A filter kills the process at the
+ * first one. (seccomp's strict mode would also forbid reading the processor's counter, which is no call.) */
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +39,21 @@ static void launch_all(int rounds)
     }
 }
 
-static void launch_in_strict_mode(const char *daemon, int report)
+/* From now on the thread may only write. False: there is no seccomp here. */
+static bool forbid_calls(void)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog filter = {.len = sizeof(steps) / sizeof(*steps), .filter = steps};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+static void launch_without_calls(const char *daemon, int report)
 {
     struct sl_backend backend;
     setenv("SLUICE_DEVICE_BUDGET", "64M", 1);
@@ -47,7 +64,7 @@ static void launch_in_strict_mode(const char *daemon, int report)
     for (int i = 0; i < BLOCKS; i++)
         if (sl_runtime_alloc(2 * SL_MIB, 1, 0, &blocks[i]) != SL_OK) _exit(3);
     launch_all(1000);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) _exit(77);
+    if (!forbid_calls()) _exit(77);
     launch_all(10000);
     if (write(report, "x", 1) == 1)
         for (;;) {
@@ -60,7 +77,7 @@ static void no_system_call(const char *daemon)
     char done = 0;
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
-    if (!child) launch_in_strict_mode(daemon, ends[1]);
+    if (!child) launch_without_calls(daemon, ends[1]);
     close(ends[1]);
     ssize_t got = read(ends[0], &done, 1);
     close(ends[0]);

@@ -3,6 +3,8 @@
 #ifndef SLUICE_TOOL_COMMANDS_H
 #define SLUICE_TOOL_COMMANDS_H
 
+#include <stddef.h>
+
 int command_run(int argc, char **argv);
 int command_trace(int argc, char **argv);
 

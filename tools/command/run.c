@@ -25,6 +25,8 @@
 #include "trace/trace_format.h"
 
 #define SOFTWARE_HELP "Use the software device softcuda instead of a GPU."
+#define ADVISE_HELP                                                                                          \
+    "Record the command, and print what would help it most on stderr after its end, as sluice advise does."
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static void print_help(void)
@@ -38,8 +40,7 @@ static void print_help(void)
           "  --software\n"
           "      " SOFTWARE_HELP "\n"
           "  --advise\n"
-          "      Record the command, and print what would help it most on stderr after its end, as sluice "
-          "advise does.\n"
+          "      " ADVISE_HELP "\n"
           "  -v\n"
           "      Short for --verbose; -vv gives it twice.\n",
           to);
@@ -190,7 +191,7 @@ static void ask_frameworks(void)
 
 static void print_completions(void)
 {
-    struct completion_option options[SL_OPTION_COUNT + 1];
+    struct completion_option options[SL_OPTION_COUNT + 2];
     for (size_t i = 0; i < SL_OPTION_COUNT; i++) {
         const struct sl_option_row *row = &sl_option_rows[i];
         options[i] = (struct completion_option){.name = row->flag,
@@ -200,7 +201,8 @@ static void print_completions(void)
                                                 .values = row->type == TYPE_ENUM ? row->names : NULL};
     }
     options[SL_OPTION_COUNT] = (struct completion_option){.name = "software", .help = SOFTWARE_HELP};
-    completion_print(options, SL_OPTION_COUNT + 1, OPERANDS_COMMAND);
+    options[SL_OPTION_COUNT + 1] = (struct completion_option){.name = "advise", .help = ADVISE_HELP};
+    completion_print(options, SL_OPTION_COUNT + 2, OPERANDS_COMMAND);
 }
 
 int command_run(int argc, char **argv)

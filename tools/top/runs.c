@@ -77,7 +77,7 @@ void runs_free(struct runs *runs)
 
 bool run_has_step(const struct sl_monitor_figures *figures)
 {
-    return figures->step_ns != 0;
+    return figures->step_time != 0;
 }
 
 uint64_t run_bytes(const uint64_t by_cause[3])
@@ -87,7 +87,7 @@ uint64_t run_bytes(const uint64_t by_cause[3])
 
 double run_speed(const struct sl_monitor_figures *figures, const uint64_t by_cause[3])
 {
-    return run_has_step(figures) ? 1e9 * (double)run_bytes(by_cause) / (double)figures->step_ns : 0;
+    return run_has_step(figures) ? 1e9 * (double)run_bytes(by_cause) / (double)figures->step_time : 0;
 }
 
 const char *run_plan_text(const struct sl_monitor_figures *figures)

@@ -35,7 +35,7 @@ static void write_memory(struct json *json, const struct sl_monitor_figures *f)
     json_number(json, "pinned_bytes", f->pinned_bytes);
     json_number(json, "host_bytes", f->host_bytes);
     json_number(json, "host_limit_bytes", f->host_limit_bytes);
-    if (f->scanned_ns) {
+    if (f->scanned) {
         json_number(json, "lasting_bytes", f->lasting_bytes);
         json_number(json, "lasting_resident_bytes", f->lasting_resident_bytes);
         json_number(json, "temporary_bytes", f->temporary_bytes);
@@ -49,14 +49,13 @@ static void write_plan(struct json *json, const struct sl_monitor_figures *f)
     json_object(json, "plan", false);
     json_text(json, "state", run_plan_text(f));
     json_number(json, "made", f->plans);
-    if (f->plan_taken_ns)
-        json_real(json, "age_seconds", (double)(f->updated_ns - f->plan_taken_ns) * 1e-9, 3);
+    if (f->plan_taken) json_real(json, "age_seconds", (double)(f->updated - f->plan_taken) * 1e-9, 3);
     json_number(json, "events", f->fed);
     json_number(json, "events_predicted", f->predicted);
     json_number(json, "oversize_launches", f->oversize_launches);
-    if (f->mispredicted_ns) {
+    if (f->mispredicted) {
         json_object(json, "last_misprediction", false);
-        json_real(json, "seconds_before", (double)(f->updated_ns - f->mispredicted_ns) * 1e-9, 3);
+        json_real(json, "seconds_before", (double)(f->updated - f->mispredicted) * 1e-9, 3);
         json_number(json, "event", f->mispredicted_event);
         json_text(json, "expected", f->expected);
         json_text(json, "came", f->came);
@@ -68,14 +67,14 @@ static void write_plan(struct json *json, const struct sl_monitor_figures *f)
 static void write_device(struct json *json, uint64_t looked_ns, uint32_t number,
                          const struct sl_monitor_figures *f)
 {
-    uint64_t old_ns = looked_ns > f->updated_ns ? looked_ns - f->updated_ns : 0;
+    uint64_t old_ns = looked_ns > f->updated ? looked_ns - f->updated : 0;
     json_object(json, NULL, true);
     json_number(json, "device", number);
     json_text(json, "policy", f->policy);
     json_text(json, "daemon", f->daemon);
     json_real(json, "updated_seconds_ago", (double)old_ns * 1e-9, 3);
     json_number(json, "steps", f->steps);
-    if (run_has_step(f)) json_real(json, "step_seconds", (double)f->step_ns * 1e-9, 9);
+    if (run_has_step(f)) json_real(json, "step_seconds", (double)f->step_time * 1e-9, 9);
     write_memory(json, f);
     json_object(json, "link", false);
     json_number(json, "in_bytes_per_s", f->link_in_bytes_per_s);

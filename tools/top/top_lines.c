@@ -30,7 +30,7 @@ static void write_title(struct top_lines *lines, const struct runs *runs,
 {
     const struct sl_monitor_figures *f = &record->figures[device];
     char rank[32] = "", number[32] = "", old[TIME_TEXT + 16] = "", time[TIME_TEXT];
-    uint64_t old_ns = runs->looked_ns > f->updated_ns ? runs->looked_ns - f->updated_ns : 0;
+    uint64_t old_ns = runs->looked_ns > f->updated ? runs->looked_ns - f->updated : 0;
     if (record->rank[0]) snprintf(rank, sizeof(rank), ", rank %.15s", record->rank);
     if (record->devices > 1) snprintf(number, sizeof(number), ", device %" PRIu32, record->numbers[device]);
     if (old_ns > STALE_NS) snprintf(old, sizeof(old), ", %s without a launch", time_text(old_ns, time));
@@ -55,10 +55,10 @@ static void write_memory(struct top_lines *lines, const struct sl_monitor_figure
     char resident[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], need[SL_BYTES_TEXT], bar[4 * MOST_BAR] = "";
     char lasting[SL_BYTES_TEXT], all_lasting[SL_BYTES_TEXT], temporary[SL_BYTES_TEXT],
         all_temporary[SL_BYTES_TEXT], rest[SL_BYTES_TEXT];
-    uint64_t known = f->scanned_ns ? f->lasting_resident_bytes + f->temporary_resident_bytes : 0;
+    uint64_t known = f->scanned ? f->lasting_resident_bytes + f->temporary_resident_bytes : 0;
     uint64_t other = f->resident_bytes > known ? f->resident_bytes - known : 0;
     unsigned columns = width < LABEL + MOST_BAR + 2 ? width - LABEL - 2 : MOST_BAR, used = 0;
-    if (f->scanned_ns) {
+    if (f->scanned) {
         used += add_marks(bar, sizeof(bar), columns, used, f->lasting_resident_bytes, f->budget_bytes,
                           unicode ? "█" : "#");
         used += add_marks(bar, sizeof(bar), columns, used, f->temporary_resident_bytes, f->budget_bytes,
@@ -70,7 +70,7 @@ static void write_memory(struct top_lines *lines, const struct sl_monitor_figure
     line(lines, STYLE_NONE, "          %s resident of a budget of %s; the program needs %s",
          sl_bytes_text(f->resident_bytes, resident), sl_bytes_text(f->budget_bytes, budget),
          sl_bytes_text(f->need_bytes, need));
-    if (!f->scanned_ns) return;
+    if (!f->scanned) return;
     line(lines, STYLE_NONE, "          %s lasting %s of %s", unicode ? "█" : "#",
          sl_bytes_text(f->lasting_resident_bytes, lasting), sl_bytes_text(f->lasting_bytes, all_lasting));
     line(lines, STYLE_NONE, "          %s temporary %s of %s; %s dead or unused %s", unicode ? "▒" : "+",
@@ -85,11 +85,11 @@ static void write_step(struct top_lines *lines, const struct sl_monitor_figures 
         line(lines, STYLE_DIM, "  step    none ended yet; %" PRIu64 " launches so far", f->total.launches);
         return;
     }
-    double stalled = 100.0 * (double)f->step.stall_ns / (double)f->step_ns;
+    double stalled = 100.0 * (double)f->step.stall_ns / (double)f->step_time;
     line(lines, stalled > 10 ? STYLE_YELLOW : STYLE_NONE,
          "  step    %s, %.3g a second, number %" PRIu64 ": %s stalled (%.1f %%), %" PRIu64 " launches",
-         time_text(f->step_ns, step), 1e9 / (double)f->step_ns, f->steps, time_text(f->step.stall_ns, stall),
-         stalled, f->step.launches);
+         time_text(f->step_time, step), 1e9 / (double)f->step_time, f->steps,
+         time_text(f->step.stall_ns, stall), stalled, f->step.launches);
 }
 
 /* "plan 40 MiB, late 2 MiB": the causes that copied anything. */
@@ -127,8 +127,7 @@ static void write_link(struct top_lines *lines, const struct sl_monitor_figures 
 static void write_plan(struct top_lines *lines, const struct sl_monitor_figures *f)
 {
     char age[TIME_TEXT + 8] = "", time[TIME_TEXT];
-    if (f->plan_taken_ns)
-        snprintf(age, sizeof(age), " for %s", time_text(f->updated_ns - f->plan_taken_ns, time));
+    if (f->plan_taken) snprintf(age, sizeof(age), " for %s", time_text(f->updated - f->plan_taken, time));
     line(lines, f->plan == SL_MONITOR_DEVIATED ? STYLE_YELLOW : STYLE_NONE,
          "  plan    %s%s; %" PRIu64 " made; %.1f %% of %" PRIu64 " events predicted", run_plan_text(f), age,
          f->plans, f->fed ? 100.0 * (double)f->predicted / (double)f->fed : 0.0, f->fed);
@@ -140,8 +139,8 @@ static void write_plan(struct top_lines *lines, const struct sl_monitor_figures 
     if (f->oversize_launches)
         line(lines, STYLE_YELLOW, "          %" PRIu64 " launches needed more than the budget",
              f->oversize_launches);
-    if (!f->mispredicted_ns) return;
-    line(lines, STYLE_DIM, "          %s ago came %s", time_text(f->updated_ns - f->mispredicted_ns, time),
+    if (!f->mispredicted) return;
+    line(lines, STYLE_DIM, "          %s ago came %s", time_text(f->updated - f->mispredicted, time),
          f->came);
     line(lines, STYLE_DIM, "          expected was %s", f->expected);
 }
