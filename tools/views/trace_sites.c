@@ -226,6 +226,7 @@ void site_figures_json(struct json *json, const struct site_figures *site)
         json_text(json, "median_launches", NULL);
     json_number(json, "refused", site->refused);
     json_number(json, "refused_bytes", site->refused_bytes);
+    json_python(json, site);
 }
 
 static void print_json_site(struct json *json, struct symbols *symbols, const struct site_figures *site)
@@ -234,7 +235,6 @@ static void print_json_site(struct json *json, struct symbols *symbols, const st
     size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
     json_object(json, NULL, true);
     site_figures_json(json, site);
-    json_python(json, site);
     json_array(json, "frames", true);
     for (size_t i = 0; i < count; i++) frame_json(json, &frames[i]);
     json_close(json);
