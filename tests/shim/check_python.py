@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Allocates from lines of Python under the shim: each line is a site of its own, whatever function calls CUDA for all of them,
-and the same site in the next run.
+and the same site in the next run. The trace names function, file and line of each frame.
 
 usage: check_python.py PRELOAD SLUICE
 """
 import ctypes
+import inspect
+import json
 import os
 import subprocess
 import sys
@@ -79,12 +81,32 @@ def sites(folder, preload, tool):
     return found
 
 
+def line_of(function, text):
+    """The number of the function's only line with the text."""
+    lines, first = inspect.getsourcelines(function)
+    (number,) = (first + i for i, line in enumerate(lines) if text in line)
+    return number
+
+
+def check_frames(folder, tool, found):
+    said = subprocess.run([tool, "trace", "sites", "--json", os.path.join(folder, "trace.slt")], capture_output=True, text=True, check=True).stdout
+    frames = {int(site["site"], 16): site["python"] for site in json.loads(said)["sites"]}
+    allocate = ("Device.allocate", line_of(Device.allocate, "cuMemAlloc_v2"))
+    for size, callers in ((1000, [("each_of", line_of(each_of, "1000")), ("work", line_of(work, "device, 3"))]),
+                          (2000, [("each_of", line_of(each_of, "2000")), ("work", line_of(work, "device, 3"))]),
+                          (3000, [("work", line_of(work, "map("))])):
+        innermost = frames[int(found[size][0], 16)][:len(callers) + 1]
+        expect(f"frames of {size} bytes", [(frame["function"], frame["line"]) for frame in innermost], [allocate, *callers])
+        expect("their file", {os.path.basename(frame["file"]) for frame in innermost}, {os.path.basename(__file__)})
+
+
 def main():
     if sys.version_info[:2] not in KNOWN or sysconfig.get_config_var("Py_GIL_DISABLED"):
         print(f"skipped: this is Python {sys.version.split()[0]}")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         found, again = (sites(folder, *sys.argv[1:3]) for _ in range(2))
+        check_frames(folder, sys.argv[2], again)
     expect("allocations", {size: len(each) for size, each in found.items()}, {1000: 5, 2000: 5, 3000: 1, 4000: 1, 5000: 1})
     first, second = found[1000], found[2000]
     expect("sites of a line that two lines call", [first.index(site) for site in first], [0, 0, 0, 3, 3])
