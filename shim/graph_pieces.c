@@ -145,9 +145,8 @@ void sl_graph_pieces_give_up(struct sl_graph_pieces *pieces)
     drop(pieces);
     sl_warn_once(
         "a graph that uses more than the budget is not run in pieces: it has other nodes than kernels, "
-        "copies and sets, or its child graphs are changed; a budget with room for all of it lets it fit, and "
-        "so "
-        "does launching its kernels without a graph");
+        "copies and sets, or its child graphs are changed; a budget with room for all of it lets it fit, "
+        "and so does launching its kernels without a graph");
 }
 
 static void read_again(struct sl_graph_pieces *pieces, CUgraph graph)

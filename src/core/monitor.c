@@ -17,6 +17,9 @@ void sl_monitor_begin(struct sl_core *core)
     if (!page || core->number >= SL_MONITOR_DEVICES) return;
     core->monitor = (struct sl_monitor){.entry = sl_monitor_page_entry(page, core->number),
                                         .asked = sl_monitor_page_asked(page)};
+    struct sl_monitor_figures *figures = &core->monitor.figures;
+    snprintf(figures->policy, sizeof(figures->policy), "%.15s", core->policy->name);
+    snprintf(figures->daemon, sizeof(figures->daemon), "%s", core->daemon ? "thread" : "inline");
     sl_monitor_update(core);
 }
 
@@ -139,8 +142,6 @@ void sl_monitor_update(struct sl_core *core)
     uint64_t now = sl_clock_ticks();
     struct sl_predictor_counts predictor = sl_history_counts(&core->history);
     figures->updated = now;
-    snprintf(figures->policy, sizeof(figures->policy), "%.15s", core->policy->name);
-    snprintf(figures->daemon, sizeof(figures->daemon), "%s", core->daemon ? "thread" : "inline");
     figures->total = sums_of(&core->stats);
     figures->fed = predictor.fed;
     figures->predicted = predictor.predicted;
@@ -191,7 +192,7 @@ void sl_monitor_end(void)
 
 void sl_monitor_leave(struct sl_core *core)
 {
-    sl_monitor_page_leave(page);
+    sl_monitor_page_leave();
     page = NULL;
     if (core) core->monitor = (struct sl_monitor){0};
 }

@@ -145,9 +145,8 @@ void sl_monitor_page_close(struct sl_monitor_page *page)
     opened[0] = 0;
 }
 
-void sl_monitor_page_leave(struct sl_monitor_page *page)
+void sl_monitor_page_leave(void)
 {
-    (void)page;
     opened[0] = 0;
 }
 

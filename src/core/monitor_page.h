@@ -90,8 +90,8 @@ struct sl_monitor_page;
 struct sl_monitor_page *sl_monitor_page_open(const char *folder);
 /* Removes the file. Its memory stays valid. Accepts NULL. */
 void sl_monitor_page_close(struct sl_monitor_page *page);
-/* In a child after fork, where the page is not mapped. Accepts NULL. */
-void sl_monitor_page_leave(struct sl_monitor_page *page);
+/* In a child after fork, where the page is not mapped. */
+void sl_monitor_page_leave(void);
 
 /* Entry `device` < SL_MONITOR_DEVICES, and what readers ask for. */
 struct sl_monitor_entry *sl_monitor_page_entry(struct sl_monitor_page *page, uint32_t device);

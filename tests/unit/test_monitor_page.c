@@ -127,7 +127,7 @@ static void a_child_leaves_the_page_alone(void **state)
     assert_non_null(page);
     pid_t child = fork();
     if (child == 0) {
-        sl_monitor_page_leave(page);
+        sl_monitor_page_leave();
         sl_monitor_page_close(page);
         struct sl_monitor_page *another = sl_monitor_page_open(folder);
         sl_monitor_page_close(another);

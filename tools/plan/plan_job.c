@@ -40,23 +40,38 @@ bool plan_job_meets_over(const struct plan_link *link, const struct replay_meeti
     return peers == PLAN_PEERS_LINK || (speed > 0 && speed <= slower * LINK_TOLERANCE);
 }
 
+enum plan_ready plan_job_prepare(const struct model *const *models, size_t count,
+                                 struct replay_meetings *meetings, struct replay_program *programs)
+{
+    bool good;
+    if (count == 1) {
+        good = replay_prepare(models[0], programs);
+    } else {
+        good = replay_meetings_find(models, count, meetings);
+        if (good && meetings->count == 1) return PLAN_NOT_ONE_JOB;
+        good = good && replay_prepare_ranks(models, count, meetings, programs);
+    }
+    if (!good) return PLAN_NO_MEMORY;
+    return programs->border_count >= 2 ? PLAN_READY : PLAN_NO_ITERATION;
+}
+
 static int prepare(const char *who, struct plan_job *job)
 {
     const struct model *const *models = (const struct model *const *)job->models;
-    if (job->count == 1) {
-        if (!replay_prepare(models[0], job->programs)) return failure("%s: out of memory", job->paths[0]);
-    } else {
-        if (!replay_meetings_find(models, job->count, &job->meetings))
-            return failure("%s: out of memory", who);
-        if (job->meetings.count == 1)
-            return failure(
-                "the traces have no collectives in common: they do not belong to the ranks of one job");
-        if (!replay_prepare_ranks(models, job->count, &job->meetings, job->programs))
-            return failure("%s: out of memory", who);
+    switch (plan_job_prepare(models, job->count, &job->meetings, job->programs)) {
+    case PLAN_READY:
+        return EXIT_OK;
+    case PLAN_NOT_ONE_JOB:
+        return failure(
+            "the traces have no collectives in common: they do not belong to the ranks of one job");
+    case PLAN_NO_ITERATION:
+        return job->count == 1
+                   ? failure("%s: the trace has no complete iteration of the program", job->paths[0])
+                   : failure("no complete iteration is in all of the traces");
+    case PLAN_NO_MEMORY:
+        break;
     }
-    if (job->programs->border_count >= 2) return EXIT_OK;
-    return job->count == 1 ? failure("%s: the trace has no complete iteration of the program", job->paths[0])
-                           : failure("no complete iteration is in all of the traces");
+    return failure("%s: out of memory", who);
 }
 
 int plan_job_open(const char *who, char *const *paths, size_t count, struct plan_job *out)

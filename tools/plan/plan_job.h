@@ -12,6 +12,14 @@ enum {
 
 enum plan_peers { PLAN_PEERS_AUTO, PLAN_PEERS_LINK, PLAN_PEERS_OWN };
 
+/* Whether traces can be replayed, or why not. */
+enum plan_ready { PLAN_READY, PLAN_NO_MEMORY, PLAN_NOT_ONE_JOB, PLAN_NO_ITERATION };
+
+/* Prepares the replay of `count` traces in zeroed `programs` and *meetings, which the caller frees in any
+ * case. Precondition: count <= REPLAY_RANKS. */
+enum plan_ready plan_job_prepare(const struct model *const *models, size_t count,
+                                 struct replay_meetings *meetings, struct replay_program *programs);
+
 struct plan_job {
     char *const *paths;
     struct model **models;

@@ -158,6 +158,7 @@ static void set_options(const struct replay_setting *setting)
     set_size("HOST_LIMIT", sl_inspect_most_bytes());
     set_size("VIRTUAL_SIZE", sl_inspect_most_bytes());
     set_size("PLAN_ATTEMPTS", setting->plan_attempts);
+    set_option("TOP", "off"); /* a replay is no run */
     set_option("POLICY", setting->policy);
     if (setting->backing) set_option("BACKING", setting->backing);
     set_option("DAEMON", setting->plans_beside ? "thread" : "inline");

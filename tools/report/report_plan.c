@@ -22,15 +22,6 @@ static uint64_t launches_of(const struct replay_job *job)
     return launches;
 }
 
-/* The most that a rank needs, and the budget that it has. */
-static uint64_t most_needed(const struct replay_job *job)
-{
-    uint64_t bytes = 0;
-    for (size_t r = 0; r < job->count; r++)
-        if (job->ranks[r].peak_bytes > bytes) bytes = job->ranks[r].peak_bytes;
-    return bytes;
-}
-
 /* The budgets, the last of which is the recorded one if it is below the need; chunks as recorded. */
 static void choose(struct plan_wish *wish, const struct replay_job *job, uint64_t launches)
 {
@@ -44,7 +35,7 @@ static void choose(struct plan_wish *wish, const struct replay_job *job, uint64_
         wish->budgets[2] = wish->budgets[4];
         wish->budget_count = 3;
     }
-    if (today >= SL_BLOCK_BYTES && today < most_needed(job))
+    if (today >= SL_BLOCK_BYTES && today < plan_job_peak(job))
         wish->budgets[wish->budget_count++] = (struct plan_budget){.bytes = today};
     bool valid = chunk >= SL_BLOCK_BYTES && chunk <= SL_GIB && !(chunk & (chunk - 1));
     wish->chunks[wish->chunk_count++] = valid ? chunk : SL_BLOCK_BYTES;
@@ -90,17 +81,13 @@ static int write_prediction(struct json *json, const struct job *job, const stru
 static const char *prepare(const struct job *job, struct replay_job *replay, struct replay_program *programs,
                            struct replay_meetings *meetings, bool *memory)
 {
-    const struct model *const *models = (const struct model *const *)job->models;
     if (job->count > REPLAY_RANKS) return "More traces than can be replayed together.";
     *replay = (struct replay_job){programs, job->count, job->count > 1 ? meetings : NULL};
-    if (job->count == 1) {
-        *memory = replay_prepare(models[0], programs);
-    } else {
-        *memory = replay_meetings_find(models, job->count, meetings);
-        if (*memory && meetings->count == 1) return "The traces have no collectives in common.";
-        *memory = *memory && replay_prepare_ranks(models, job->count, meetings, programs);
-    }
-    if (!*memory || programs->border_count >= 2) return NULL;
+    enum plan_ready ready =
+        plan_job_prepare((const struct model *const *)job->models, job->count, meetings, programs);
+    *memory = ready != PLAN_NO_MEMORY;
+    if (ready == PLAN_NOT_ONE_JOB) return "The traces have no collectives in common.";
+    if (ready != PLAN_NO_ITERATION) return NULL;
     return job->count == 1 ? "The trace has no complete iteration of the program."
                            : "No complete iteration is in all of the traces.";
 }
