@@ -43,6 +43,13 @@ class Training(ToolTest):
                 golden.write_text(text)
             self.assertEqual(text, golden.read_text(), name)
 
+    def test_a_trace_says_how_many_launches_were_timed(self):
+        """Timing all launches makes steps of short launches up to twice as long, so it must not be taken for the program's time."""
+        info = self.run_well("info")
+        self.assertRegex(info, r"timed on the device  135 of 151 launches; this delays short launches, and --trace-sample 16 is enough")
+        self.assertEqual(self.json("info")["timed_launches"], 135)
+        self.assertNotIn("timed on the device", sluice("trace", "info", GOLDEN / "v2.slt").stdout)
+
     def test_every_width_is_kept(self):
         for width in (24, 25, 47, 48, 49, 80, 81, 200, 333):
             for env in (UNICODE, PLAIN):

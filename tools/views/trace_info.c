@@ -152,6 +152,16 @@ static void print_steps(const struct view *view)
     }
 }
 
+/* Timing takes a few calls of the driver, so a program of short launches submits them more slowly. */
+static void print_timed(const struct model *model, const struct info *info)
+{
+    size_t timed = model->durations.count;
+    if (!timed) return;
+    printf("%-20s %zu of %" PRIu64 " launches%s\n", "timed on the device", timed, info->launch_count,
+           timed > info->launch_count / 4 ? "; this delays short launches, and --trace-sample 16 is enough"
+                                          : "");
+}
+
 static void print_movements(const struct info *info)
 {
     char text[TIME_TEXT], longest[TIME_TEXT];
@@ -250,6 +260,7 @@ static void json_steps(struct json *json, const struct view *view)
     json_number(json, "iterations", iteration_count(view));
     json_number(json, "repetitions", view->model->iterations.count);
     json_number(json, "evaluations", info->evaluations);
+    json_number(json, "timed_launches", view->model->durations.count);
     json_object(json, "step_ns", false);
     json_number(json, "count", info->step_times.count);
     json_number(json, "least", info->step_times.least);
@@ -314,6 +325,7 @@ static bool print_text(const struct model *model, const struct phases *phases)
     print_memory(&view);
     print_steps(&view);
     print_decisions(model);
+    print_timed(model, &view.info);
     print_movements(&view.info);
     print_file(model);
     return true;
