@@ -50,6 +50,10 @@ class Training(ToolTest):
         self.assertEqual(self.json("info")["timed_launches"], 135)
         self.assertNotIn("timed on the device", sluice("trace", "info", GOLDEN / "v2.slt").stdout)
 
+    def test_the_sizes_of_allocations(self):
+        sizes = self.json("info")["allocation_bytes"]
+        self.assertEqual((sizes["count"], sizes["least"], sizes["median"], sizes["most"]), (self.json("info")["allocations"]["count"], 4096, CHUNK, CHUNK))
+
     def test_every_width_is_kept(self):
         for width in (24, 25, 47, 48, 49, 80, 81, 200, 333):
             for env in (UNICODE, PLAIN):

@@ -15,6 +15,9 @@ const char *model_metadata(const struct model *model, const char *name)
     return NULL;
 }
 
+const unsigned info_moves[MOVE_KINDS] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT,
+                                         SL_ACTION_DISCARD};
+
 static void count_launches(const struct model *model, struct info *out)
 {
     out->launch_count = model->launches.count;
@@ -57,6 +60,20 @@ static void count_movements(const struct model *model, struct info *out)
 struct death {
     uint64_t time_ns, bytes;
 };
+
+static bool find_sizes(const struct model *model, struct info *out)
+{
+    uint64_t *sizes = malloc((model->lives.count + 1) * sizeof(*sizes));
+    size_t count = 0;
+    if (!sizes) return false;
+    for (size_t i = 0; i < model->lives.count; i++) {
+        const struct model_life *life = &model->lives.at[i];
+        if (!life->born_before) sizes[count++] = model->slots.at[life->slot].bytes;
+    }
+    out->sizes = spread_of(sizes, count);
+    free(sizes);
+    return true;
+}
 
 /* Lives are sorted by birth; this sorts their deaths. */
 static bool find_peak(const struct model *model, struct info *out)
@@ -122,6 +139,7 @@ static bool find_steps(const struct model *model, const struct phases *phases, s
         times[count++] = model->launches.at[step->end].time_ns - model->launches.at[step->begin].time_ns;
     }
     out->steps_found = phases->step_count > 0;
+    out->iterations = out->steps_found ? phases->step_count : model->iterations.count;
     if (out->steps_found) {
         const struct step *usual = &phases->steps[phases->step_count > 1 ? phases->step_count - 2 : 0];
         out->step_launches = usual->end - usual->begin;
@@ -152,13 +170,20 @@ static void find_prediction(const struct model *model, struct info *out)
     out->late_predicted = last->predicted - middle->predicted;
 }
 
+uint64_t info_left_out(const struct model *model)
+{
+    return model->missing.accesses + model->missing.sets + model->missing.frees + model->missing.births +
+           model->missing.unknown + model->missing.beyond;
+}
+
 bool info_make(const struct model *model, const struct phases *phases, struct info *out)
 {
     *out = (struct info){0};
     count_launches(model, out);
     count_movements(model, out);
     find_prediction(model, out);
-    if (!find_peak(model, out) || !waste_make(model, &out->waste) || !find_steps(model, phases, out))
+    if (!find_sizes(model, out) || !find_peak(model, out) || !waste_make(model, &out->waste) ||
+        !find_steps(model, phases, out))
         return false;
     find_classes_at_peak(model, phases, out);
     return true;

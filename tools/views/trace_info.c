@@ -21,9 +21,6 @@ struct view {
     struct info info;
 };
 
-static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT,
-                                      SL_ACTION_DISCARD};
-
 /* The metadata that are printed, with their titles. */
 static const char *const metadata[][2] = {{"command", "command"},
                                           {"sluice", "sluice"},
@@ -90,10 +87,22 @@ static void print_launches(const struct view *view)
     print_number("kernels", info->kernels);
 }
 
+static void print_sizes(const struct spread *sizes)
+{
+    char least[SL_BYTES_TEXT], quarter[SL_BYTES_TEXT], median[SL_BYTES_TEXT], upper[SL_BYTES_TEXT],
+        most[SL_BYTES_TEXT];
+    if (!sizes->count) return;
+    printf("%-20s %s; half of them %s to %s, all %s to %s\n", "  size, median",
+           sl_bytes_text(sizes->median, median), sl_bytes_text(sizes->quarter, quarter),
+           sl_bytes_text(sizes->three_quarters, upper), sl_bytes_text(sizes->least, least),
+           sl_bytes_text(sizes->most, most));
+}
+
 static void print_memory(const struct view *view)
 {
     const struct info *info = &view->info;
     print_number("allocations", info->allocations.count);
+    print_sizes(&info->sizes);
     print_number("frees", info->frees.count);
     print_bytes("live bytes, peak", info->peak_bytes);
     for (unsigned c = 1; view->phases->found && c <= CLASS_COUNT; c++) {
@@ -116,18 +125,12 @@ static void print_memory(const struct view *view)
     if (info->failed_calls) print_number("other failed calls", info->failed_calls);
 }
 
-/* Training steps if there are any; otherwise the repetitions whose end sluice saw. */
-static uint64_t iteration_count(const struct view *view)
-{
-    return view->info.steps_found ? view->phases->step_count : view->model->iterations.count;
-}
-
 static void print_steps(const struct view *view)
 {
     const struct info *info = &view->info;
     const struct spread *times = &info->step_times;
     const struct model *model = view->model;
-    printf("%-20s %" PRIu64, "iterations", iteration_count(view));
+    printf("%-20s %" PRIu64, "iterations", info->iterations);
     if (info->steps_found)
         printf(" steps of training, of %" PRIu64 " launches", info->step_launches);
     else if (model->iterations.count)
@@ -168,9 +171,9 @@ static void print_movements(const struct info *info)
     puts("movements");
     for (unsigned i = 0; i < MOVE_KINDS; i++) {
         for (unsigned cause = 0; cause < MOVE_CAUSES; cause++) {
-            const struct count_bytes *figure = &info->moves[move_order[i]][cause];
+            const struct count_bytes *figure = &info->moves[info_moves[i]][cause];
             char what[32];
-            snprintf(what, sizeof(what), "%s, %s", move_kind_name(move_order[i]), move_cause_name(cause));
+            snprintf(what, sizeof(what), "%s, %s", move_kind_name(info_moves[i]), move_cause_name(cause));
             if (figure->count) print_count_bytes(what, figure);
         }
     }
@@ -183,19 +186,12 @@ static void print_movements(const struct info *info)
         printf("%-20s %" PRIu64 " (%s in all)\n", "waits", info->syncs, time_text(info->sync_ns, text));
 }
 
-/* Number of records that were ignored because other records are missing or limits were exceeded. */
-static uint64_t unexplained(const struct model *model)
-{
-    return model->missing.accesses + model->missing.sets + model->missing.frees + model->missing.births +
-           model->missing.unknown + model->missing.beyond;
-}
-
 static void print_file(const struct model *model)
 {
     const struct sl_trace_problem *problem = &model->problem;
     printf("%-20s %zu (%" PRIu64 " records lost)\n", "gaps", model->gaps.count, model->missing.records);
-    if (unexplained(model))
-        printf("%-20s %" PRIu64 " (trace check lists them)\n", "records left out", unexplained(model));
+    if (info_left_out(model))
+        printf("%-20s %" PRIu64 " (trace check lists them)\n", "records left out", info_left_out(model));
     print_number("records", model->records);
     printf("%-20s %u.%u\n", "format", model->header.major_version, model->header.minor_version);
     if (problem->status == SL_OK)
@@ -203,117 +199,6 @@ static void print_file(const struct model *model)
     else
         printf("%-20s %s at byte %" PRIu64 "\n", "file",
                problem->status == SL_ERR_TRUNCATED ? "ends early" : "unreadable", problem->offset);
-}
-
-static void json_count_bytes(struct json *json, const char *key, const struct count_bytes *figure)
-{
-    json_object(json, key, false);
-    json_number(json, "count", figure->count);
-    json_number(json, "bytes", figure->bytes);
-    json_close(json);
-}
-
-static void json_program(struct json *json, const struct model *model)
-{
-    json_text(json, "program", program_name(&model->header).text);
-    json_number(json, "process", model->header.process);
-    json_number(json, "start_ns", model->header.realtime_ns);
-    json_number(json, "duration_ns", model->last_ns - model->first_ns);
-    json_object(json, "metadata", true);
-    for (size_t i = 0; i < sizeof(metadata) / sizeof(*metadata); i++)
-        json_text(json, metadata[i][0], model_metadata(model, metadata[i][0]));
-    json_close(json);
-    json_number(json, "device_bytes", model->device_bytes);
-    json_number(json, "budget_bytes", model->budget_bytes);
-    json_number(json, "chunk_bytes", model->chunk_bytes);
-    json_number(json, "link_in", model->link_in);
-    json_number(json, "link_out", model->link_out);
-}
-
-static void json_memory(struct json *json, const struct view *view)
-{
-    const struct info *info = &view->info;
-    json_count_bytes(json, "allocations", &info->allocations);
-    json_count_bytes(json, "frees", &info->frees);
-    json_number(json, "peak_bytes", info->peak_bytes);
-    json_object(json, "peak_by_class", false);
-    for (unsigned c = 0; c < CLASS_COUNT; c++) json_number(json, class_name(c), info->peak_of[c]);
-    json_close(json);
-    json_number(json, "end_bytes", info->end_bytes);
-    json_object(json, "in_chunks_at_most", false);
-    json_number(json, "bytes", info->waste.chunk_bytes);
-    json_number(json, "live_bytes", info->waste.live_bytes);
-    json_close(json);
-    json_object(json, "did_not_fit", false);
-    json_number(json, "count", info->misfits.count);
-    json_number(json, "largest_bytes", info->misfits.bytes);
-    json_close(json);
-    json_number(json, "other_failed_calls", info->failed_calls);
-}
-
-static void json_steps(struct json *json, const struct view *view)
-{
-    const struct info *info = &view->info;
-    json_bool(json, "phases_found", view->phases->found);
-    json_number(json, "steps", view->phases->step_count);
-    json_number(json, "step_launches", info->step_launches);
-    json_number(json, "iterations", iteration_count(view));
-    json_number(json, "repetitions", view->model->iterations.count);
-    json_number(json, "evaluations", info->evaluations);
-    json_number(json, "timed_launches", view->model->durations.count);
-    json_object(json, "step_ns", false);
-    json_number(json, "count", info->step_times.count);
-    json_number(json, "least", info->step_times.least);
-    json_number(json, "quarter", info->step_times.quarter);
-    json_number(json, "median", info->step_times.median);
-    json_number(json, "three_quarters", info->step_times.three_quarters);
-    json_number(json, "most", info->step_times.most);
-    json_close(json);
-    json_object(json, "prediction", false);
-    json_number(json, "events", info->fed);
-    json_number(json, "predicted", info->predicted);
-    json_number(json, "events_second_half", info->late_fed);
-    json_number(json, "predicted_second_half", info->late_predicted);
-    json_close(json);
-}
-
-static void json_movements(struct json *json, const struct info *info)
-{
-    json_object(json, "movements", true);
-    for (unsigned i = 0; i < MOVE_KINDS; i++) {
-        json_object(json, move_kind_name(move_order[i]), false);
-        for (unsigned cause = 0; cause < MOVE_CAUSES; cause++)
-            json_count_bytes(json, move_cause_name(cause), &info->moves[move_order[i]][cause]);
-        json_close(json);
-    }
-    json_close(json);
-    json_number(json, "stalls", info->stalls);
-    json_number(json, "stall_ns", info->stall_ns);
-    json_number(json, "waits", info->syncs);
-    json_number(json, "wait_ns", info->sync_ns);
-}
-
-bool info_json(struct json *json, const char *key, const struct model *model, const struct phases *phases)
-{
-    struct view view = {.model = model, .phases = phases};
-    if (!info_make(model, phases, &view.info)) return false;
-    json_object(json, key, true);
-    json_bool(json, "complete", model->problem.status == SL_OK);
-    json_program(json, model);
-    json_object(json, "launches", true);
-    for (unsigned kind = 0; kind < LAUNCH_KINDS; kind++)
-        json_count_bytes(json, launch_kind_name(kind), &view.info.launches[kind]);
-    json_close(json);
-    json_number(json, "kernels", view.info.kernels);
-    json_memory(json, &view);
-    json_steps(json, &view);
-    json_decisions(json, model);
-    json_movements(json, &view.info);
-    json_number(json, "records", model->records);
-    json_number(json, "records_lost", model->missing.records);
-    json_number(json, "records_left_out", unexplained(model));
-    json_close(json);
-    return true;
 }
 
 static bool print_text(const struct model *model, const struct phases *phases)
