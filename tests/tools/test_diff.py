@@ -224,6 +224,7 @@ class Diff(ToolTest):
         b = self.trace(sites=((0xa, 12 * MIB), (0xc, 4 * MIB)))
         text, told = self.diff(a, b)
         self.assertEqual({row["site"]: row["state"] for row in told["sites"]}, {"0xa": "more", "0xb": "gone", "0xc": "added"})
+        self.assertEqual({row["site"]: row["title"] for row in told["sites"]}, {name: f"site {name}" for name in ("0xa", "0xb", "0xc")})
         self.assertRegex(text, r"(?m)^site 0xa +8 MiB +12 MiB +\+4 MiB$")
         self.assertRegex(text, r"(?m)^site 0xc +- +4 MiB +added$")
         text, _ = self.diff(a, self.trace(sites=((0xd, 8 * MIB), (0xe, 4 * MIB))))

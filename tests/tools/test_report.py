@@ -50,6 +50,34 @@ def hostile_trace(folder):
             ("iteration", dict(id=step, tick=step, time=1000 * step + 1000, a=1)))]])
 
 
+def shown_title(name):
+    """A module's name with an offset, as titles cut it."""
+    name = name.rsplit("/", 1)[1]
+    module, _, offset = name.rpartition("+")
+    return f"{module[:40]}+{offset}"
+
+
+def python_trace(folder):
+    """Allocations of a program of Python: in a layer, in the script, and elsewhere in the layer's caller."""
+    library, script = "/usr/lib/python3/dist-packages/torch/nn/modules", "/home/train.py"
+    script_frame = f"<module> {script}"
+    stacks = {10: [(125, f"Linear.forward {library}/linear.py"), (1750, f"Module._call_impl {library}/module.py"), (40, f"Block.forward {script}"),
+                   (90, script_frame)],
+              11: [(90, script_frame)], 12: [(41, f"Block.forward {script}"), (90, script_frame)]}
+    return write_trace(folder / "python.slt", [
+        ("budget", dict(time=1000, a=8 * MIB, b=2 * MIB, c=1 << 30)), ("kernel", dict(id=1, time=1000), "add"),
+        ("module", dict(time=1000, id=1, a=4096), "/usr/lib/libtorch_cpu.so"), ("module", dict(time=1000, id=2, a=4096), "/usr/bin/python3.13"),
+        *[("site", dict(time=1000, c=site), "1+10 2+20 2+30 1+40 2+50") for site in stacks],
+        *[("python", dict(time=1000, id=depth, a=line, c=site), text) for site, frames in stacks.items() for depth, (line, text) in enumerate(frames)],
+        ("slab", dict(time=1000, a=0x40000000, b=16 * MIB)),
+        *[("alloc", dict(time=1000, id=i, a=0x40000000 + 4 * MIB * i, b=size * MIB, c=site)) for i, (site, size) in enumerate(((10, 4), (11, 3), (12, 1)))],
+        *[record for step in range(1, 9) for record in (
+            ("launch", dict(id=1, tick=step, time=1000 * step + 1000)), ("access", dict(id=step % 2, tick=step, b=2 * MIB)),
+            ("move", dict(flags=FETCH | DEMAND, id=2 * (step % 2), tick=step, time=1000 * step + 1001, a=2 * MIB)),
+            ("stall", dict(tick=step, time=1000 * step + 1500, a=300, b=1, c=step)),
+            ("iteration", dict(id=step, tick=step, time=1000 * step + 1000, a=1)))]])
+
+
 class Figures(ReportTest):
     """Each part of the data is what a command says."""
 
@@ -163,7 +191,17 @@ class Figures(ReportTest):
         stalls = self.report(hostile_trace(self.folder)).data["traces"][0]["stalls"]
         self.assertEqual(stalls, {"count": 8, "ns": 2400, "groups": 1, "longest": [
             {"count": 8, "ns": 2400, "longest_ns": 300, "tick": 1, "phase": "other", "kernel": HOSTILE, "cause": "demand", "chunk": 1,
-             "slot": 1, "bytes": 4 * MIB, "site": "0xa"}]})
+             "slot": 1, "bytes": 4 * MIB, "site": "0xa", "title": shown_title(HOSTILE + "+0x10")}]})
+
+    def test_lines_of_python(self):
+        """A stall is told with the innermost line that allocated, and the page has the frames of each site."""
+        path = python_trace(self.folder)
+        told = self.report(path).data["traces"][0]
+        self.assert_trace(told, path)
+        self.assertEqual({one["site"]: one["title"] for one in told["stalls"]["longest"]},
+                         {"0xa": "Linear.forward (linear.py:125) <- Block.forward (train.py:40)", "0xb": "<module> (train.py:90)"})
+        self.assertEqual([[frame["function"] for frame in site["python"]] for site in told["sites"]["sites"]],
+                         [["Linear.forward", "Module._call_impl", "Block.forward", "<module>"], ["<module>"], ["Block.forward", "<module>"]])
 
     def test_guessed_times_are_told(self):
         data = self.report(hostile_trace(self.folder)).data

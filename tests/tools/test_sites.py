@@ -93,6 +93,46 @@ class Sites(ToolTest):
         self.assertEqual(lines[1:4], ["libpython3.12.so.1.0+0x20", "python3.12+0x30", "libpython3.12.so.1.0+0x40"])
         self.assertEqual(len(self.sites(path)["sites"][0]["frames"]), 7)
 
+    def test_frames_of_python(self):
+        """The innermost line names the site; after that of a library, the program's. Outside of what Python called is Python only."""
+        path = self.write("module time=1 id=1 a=4096 |/usr/lib/libtorch_cpu.so\nmodule time=1 id=2 a=4096 |/usr/bin/python3.12\n"
+                          "site time=1 c=0xa |1+10 1+20 2+30 1+40 2+50\nalloc time=1 id=1 a=4096 b=100 c=0xa\n"
+                          "python time=1 id=2 a=90 c=0xa |<module> /home/train.py\npython time=1 id=1 a=40 c=0xa |Block.forward /home/train.py\n"
+                          "python time=1 id=0 a=125 c=0xa |Linear.forward /usr/lib/python3/dist-packages/torch/nn/modules/linear.py\n"
+                          "alloc time=1 id=2 a=8192 b=50 c=0xb\npython time=1 c=0xb a=7 |<lambda> my file.py\n")
+        linear, lone = self.sites(path)["sites"]
+        self.assertEqual([linear["title"], lone["title"]],
+                         ["Linear.forward (linear.py:125) <- Block.forward (train.py:40)", "<lambda> (my file.py:7)"])
+        self.assertEqual([(frame["function"], frame["line"]) for frame in linear["python"]], [("Linear.forward", 125), ("Block.forward", 40), ("<module>", 90)])
+        self.assertEqual([frame.get("interpreter", False) for frame in linear["frames"]], [False, False, True, False, True])
+        self.assertEqual((linear["own_frames"], lone["own_frames"]), (2, 0))
+
+    @unittest.skipUnless(NAMES and ctypes.util.find_library("stdc++") and shutil.which("cc"), "no names of C++, or no compiler")
+    def test_nodes_of_autograd(self):
+        """Threads of autograd have no Python: their sites are named by the node, unless a line of Python lies between."""
+        names = {"operation": "_ZN2at4_ops5addmm4callEi", "node": "_ZN5torch8autograd9generated14AddmmBackward05applyEi",
+                 "gradient": "_ZN5torch8autograd14AccumulateGrad5applyEi", "engine": "_ZN5torch8autograd6Engine11thread_mainEi",
+                 "allocate": "_ZN2at6detail5emptyEi"}
+        source, library = self.folder / "torch.c", self.folder / "libtorch_cpu.so"
+        source.write_text("".join(f'void {name}(void) __asm__("{linked}");\nvoid {name}(void) {{ }}\n' for name, linked in names.items()))
+        subprocess.run(["cc", "-shared", "-fPIC", "-Wl,--build-id", "-o", library, source], check=True)
+        symbols = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
+        at = {name: f"1+{int(re.search(rf'([0-9a-f]+) T {linked}$', symbols, re.M).group(1), 16) + 1:x}" for name, linked in names.items()}
+        build, python = build_numbers(library), "2+30"
+        stacks = [("allocate", "operation", "node", "engine"), ("allocate", "gradient", "engine"), ("allocate", "operation", python, "node", "engine"),
+                  ("allocate", "operation", "engine"), ("allocate",)]
+        text = (f"module time=1 id=1 b={build[0]} c={build[1]} |{library}\nmodule time=1 id=2 a=4096 |/usr/lib/libpython3.13.so.1.0\n"
+                "python time=1 c=12 a=9 |Block.forward gpt.py\n")
+        for number, stack in enumerate(stacks):
+            text += f"site time=1 c={10 + number} |{' '.join(at.get(name, name) for name in stack)}\nalloc time=1 id={number} a={4096 * number} b={100 - number} c={10 + number}\n"
+        path = self.write(text)
+        self.assertEqual([site["title"] for site in self.sites(path)["sites"]],
+                         ["backward of addmm (AddmmBackward0)", "backward (AccumulateGrad)", "Block.forward (gpt.py:9)", "at::_ops::addmm::call",
+                          f"at::detail::empty (libtorch_cpu.so+0x{at['allocate'][2:]})"])
+        said = sluice("trace", "sites", path).stdout
+        self.assertEqual(said.count("      backward of addmm (AddmmBackward0)\n"), 1)
+        self.assertIn("site 0xb\n      backward (AccumulateGrad)\n", said)
+
     def test_frames_that_are_none(self):
         for frames in ("x", "1", "1+", "+1", "1+2x", "1+2  1+3", "zz+1", "1+2 ", "99+5", "1+ffffffffffffffffffff"):
             self.sites(self.write(f"alloc time=1 id=1 a=4096 b=100 c=0xa\nsite time=1 c=0xa |{frames}\n"))
@@ -113,6 +153,10 @@ class Sites(ToolTest):
             for frame, line in zip(stacks[functions]["frames"], lines):
                 self.assertEqual(pathlib.Path(frame["source"]).name, "test_sites.c")
                 self.assertIn(line, source[frame["line"] - 1])
+        # Both call CUDA in one function, which tells neither from the other.
+        for functions in (weight, step):
+            frame = stacks[functions]["frames"][1]
+            self.assertEqual(stacks[functions]["title"], f"{functions[1]} (test_sites.c:{frame['line']})")
         text = sluice("trace", "sites", self.folder / "program.slt").stdout
         self.assertNotIn("libc_start", text)  # what calls main is left out
 

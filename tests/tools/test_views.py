@@ -123,6 +123,7 @@ class Chunks(ToolTest):
             ("slab", dict(id=512, time=1000, a=BASE, b=1 << 30)),
             ("slab", dict(id=512, time=1001, a=BASE, b=1 << 30)),          # told again
             ("alloc", dict(id=1, time=1000, a=BASE, b=5 * MIB, c=0xabc)),  # over three chunks
+            ("python", dict(time=1000, a=7, c=0xabc), "forward net.py"),
             ("alloc", dict(id=2, time=1000, a=BASE + 5 * MIB, b=512)),
             ("alloc", dict(id=3, time=1000, a=0x1000, b=512)),             # elsewhere
             ("move", dict(flags=POPULATE + DEMAND, id=512, tick=1, time=1100, a=2 * MIB)),
@@ -143,7 +144,10 @@ class Chunks(ToolTest):
                          {7: "0x0", 512: hex(BASE), 513: hex(BASE + 2 * MIB), 514: hex(BASE + 4 * MIB)})
         self.assertEqual({chunk: [(s["slot"], s["bytes"]) for s in row["slots"]] for chunk, row in rows.items()},
                          {7: [], 512: [(1, 2 * MIB)], 513: [(1, 2 * MIB)], 514: [(1, MIB), (2, 512)]})
-        self.assertEqual(rows[512]["slots"][0]["site"], "0xabc")
+        self.assertEqual([rows[512]["slots"][0][name] for name in ("site", "title")], ["0xabc", "forward (net.py:7)"])
+        text = sluice("trace", "chunks", self.invented()).stdout
+        self.assertEqual([line.split("  ")[-1].strip() for line in text.splitlines()[:5]],
+                         ["allocated by", "forward (net.py:7)", "-", "forward (net.py:7)", "forward (net.py:7)"])
         self.assertEqual([row["slots"][0]["offset"] for row in list(rows.values())[1:]], [0, 2 * MIB, 4 * MIB])
         self.assertEqual((rows[512]["in_bytes"], rows[512]["out_bytes"]), (2 * MIB, 2 * MIB))
         self.assertEqual([rows[512][kind] for kind in ("evict", "discard", "fetch", "populate")],

@@ -2,7 +2,7 @@
 #ifndef SLUICE_TOOL_SITES_H
 #define SLUICE_TOOL_SITES_H
 
-#include "tools/model/model.h"
+#include "tools/model/call_stack.h"
 
 struct site_figures {
     uint64_t site;
@@ -27,5 +27,10 @@ struct sites {
 /* False: out of memory, and *out is empty. Otherwise the caller frees it with sites_free. */
 bool sites_find(const struct model *model, struct sites *out);
 void sites_free(struct sites *sites);
+
+static inline struct site_stack site_stack_of(const struct site_figures *site)
+{
+    return (struct site_stack){site->site, site->frames, site->python, site->python_count};
+}
 
 #endif

@@ -13,7 +13,7 @@ enum {
 
 struct writing {
     struct json *json;
-    struct symbols *symbols;
+    struct site_titles *titles;
     struct sl_map by_content; /* hash of a frame -> its index in `all` */
     struct frame *all;
     uint32_t count, room;
@@ -50,10 +50,10 @@ static uint32_t index_of(struct writing *w, const struct frame *frame)
 static bool write_site(struct writing *w, const struct site_figures *site)
 {
     struct frame frames[FRAMES_MAX];
-    size_t count = symbols_frames(w->symbols, site->frames, frames, FRAMES_MAX);
+    size_t count = symbols_frames(site_titles_symbols(w->titles), site->frames, frames, FRAMES_MAX);
     bool good = true;
     json_object(w->json, NULL, false);
-    site_figures_json(w->json, site);
+    site_json(w->json, w->titles, site, frames, count);
     json_array(w->json, "frames", false);
     for (size_t i = 0; i < count && good; i++) {
         uint32_t index = index_of(w, &frames[i]);
@@ -97,14 +97,13 @@ static bool write_all(struct writing *w, const struct sites *sites)
     return good;
 }
 
-bool report_sites(struct json *json, const struct model *model)
+bool report_sites(struct json *json, const struct model *model, struct site_titles *titles)
 {
     struct sites sites = {0};
-    struct writing w = {.json = json, .symbols = symbols_new(model)};
-    bool good = w.symbols && sites_find(model, &sites) && write_all(&w, &sites);
+    struct writing w = {.json = json, .titles = titles};
+    bool good = sites_find(model, &sites) && write_all(&w, &sites);
     sites_free(&sites);
     sl_map_free(&w.by_content);
     free(w.all);
-    symbols_close(w.symbols);
     return good;
 }

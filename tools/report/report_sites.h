@@ -3,10 +3,10 @@
 #ifndef SLUICE_TOOL_REPORT_SITES_H
 #define SLUICE_TOOL_REPORT_SITES_H
 
-#include "tools/model/model.h"
+#include "tools/model/site_title.h"
 #include "tools/text/json.h"
 
 /* False: out of memory. */
-bool report_sites(struct json *json, const struct model *model);
+bool report_sites(struct json *json, const struct model *model, struct site_titles *titles);
 
 #endif

@@ -24,6 +24,7 @@ enum {
 
 struct part {
     const struct model *model;
+    struct site_titles *titles;
     const struct phases *phases;
     uint64_t step; /* 0: the whole trace */
     uint64_t begin_ns, end_ns;
@@ -57,6 +58,7 @@ static bool write_holders(struct json *json, const struct part *part)
 static void write_stall(struct json *json, const struct part *part, const struct stall_cause *cause)
 {
     const struct model *model = part->model;
+    char title[SITE_TITLE];
     json_object(json, NULL, false);
     json_number(json, "count", cause->count);
     json_number(json, "ns", cause->took_ns);
@@ -72,6 +74,7 @@ static void write_stall(struct json *json, const struct part *part, const struct
         json_number(json, "slot", slot->id);
         json_number(json, "bytes", slot->bytes);
         json_address(json, "site", slot->site);
+        json_text(json, "title", site_title_find(part->titles, slot->site, title));
     }
     json_close(json);
 }
@@ -170,7 +173,7 @@ static bool write_members(struct json *json, const struct part *part)
     return info_json(json, "info", model, phases) && phases_json(json, "phases", model, phases, 0) &&
            (!part->step || phases_json(json, "step", model, phases, part->step)) &&
            timeline_json(json, "timeline", model, phases, part->step, COLUMNS) &&
-           kernels_json(json, "kernels", model, KERNELS_MOST) && report_sites(json, model) &&
+           kernels_json(json, "kernels", model, KERNELS_MOST) && report_sites(json, model, part->titles) &&
            write_holders(json, part) && write_stalls(json, part) && write_map(json, part);
 }
 
@@ -178,7 +181,10 @@ int report_trace(struct json *json, const struct job *job, size_t r, uint64_t st
 {
     struct phases phases = {0};
     struct part part = {.model = job->models[r], .phases = &phases, .step = step};
-    int status = phases_find(part.model, &phases) ? EXIT_OK : failure("%s: out of memory", job->paths[r]);
+    part.titles = site_titles_new(part.model);
+    int status = part.titles && phases_find(part.model, &phases)
+                     ? EXIT_OK
+                     : failure("%s: out of memory", job->paths[r]);
     if (status == EXIT_OK && step > phases.step_count)
         status = usage_error("trace report: there is no iteration %" PRIu64 "; %s has %" PRIu32, step,
                              job->paths[r], phases.step_count);
@@ -192,6 +198,7 @@ int report_trace(struct json *json, const struct job *job, size_t r, uint64_t st
         if (!write_members(json, &part)) status = failure("%s: out of memory", job->paths[r]);
         json_close(json);
     }
+    site_titles_free(part.titles);
     phases_free(&phases);
     return status;
 }

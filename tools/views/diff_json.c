@@ -158,8 +158,10 @@ static void print_site_side(struct json *json, const char *key, const struct sit
     json_close(json);
 }
 
-static void print_sites(struct json *json, const struct diff *diff)
+static void print_sites(struct json *json, const struct diff_view *view)
 {
+    const struct diff *diff = view->diff;
+    char title[SITE_TITLE];
     json_array(json, "sites", true);
     for (size_t i = 0; i < diff->site_count; i++) {
         const struct diff_site *site = &diff->sites[i];
@@ -169,6 +171,7 @@ static void print_sites(struct json *json, const struct diff *diff)
         json_text(json, "state", diff_state_name(site->state));
         for (unsigned s = 0; s < DIFF_SIDES; s++) print_site_side(json, sides[s], site->of[s]);
         print_change(json, a ? a->peak_bytes : 0, b ? b->peak_bytes : 0);
+        json_text(json, "title", diff_site_title(view, site, title));
         json_text(json, "frames", (a ? a : b)->frames);
         json_close(json);
     }
@@ -195,7 +198,7 @@ void diff_print_json(const struct diff_view *view)
     print_settings(&json, diff);
     print_figures(&json, diff);
     print_kernels(&json, diff);
-    print_sites(&json, diff);
+    print_sites(&json, view);
     json_object(&json, "counts", true);
     print_counts(&json, "figures", diff_count_figures(diff));
     print_counts(&json, "kernels", diff_count_kernels(diff));

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "tools/model/kernel_title.h"
 #include "tools/views/diff_cells.h"
-#include "tools/views/diff_site_title.h"
 
 static void add_launches(struct table *table, const struct diff_kernel *kernel)
 {
@@ -74,16 +73,14 @@ bool diff_print_sites(const struct diff_view *view)
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     struct diff_counts counts = diff_count_sites(diff);
     size_t shown = 0;
-    struct site_titles *titles = counts.matter ? site_titles_new(diff) : NULL;
-    bool good = titles || !counts.matter;
-    for (size_t i = 0; i < diff->site_count && shown < view->limit && good; i++) {
+    for (size_t i = 0; i < diff->site_count && shown < view->limit; i++) {
         const struct diff_site *site = &diff->sites[i];
         if (!diff_matters(site->state)) continue;
         bool moved = site->state == DIFF_ADDED || site->state == DIFF_GONE;
         uint64_t a = site->of[DIFF_A] ? site->of[DIFF_A]->peak_bytes : 0;
         uint64_t b = site->of[DIFF_B] ? site->of[DIFF_B]->peak_bytes : 0;
         char title[SITE_TITLE];
-        table_cell(&table, "%s", site_title(titles, site, title));
+        table_cell(&table, "%s", diff_site_title(view, site, title));
         diff_add_figure(&table, FIGURE_IN_BYTES, a);
         diff_add_figure(&table, FIGURE_IN_BYTES, b);
         if (moved)
@@ -92,8 +89,7 @@ bool diff_print_sites(const struct diff_view *view)
             table_cell(&table, "%c%s", a < b ? '+' : '-', sl_bytes_text(a < b ? b - a : a - b, title));
         shown++;
     }
-    site_titles_free(titles);
-    good = diff_finish(&table) && good;
+    bool good = diff_finish(&table);
     diff_print_rest(view, "allocation sites", counts, counts.matter - shown);
     return good;
 }

@@ -5,12 +5,23 @@
 #include <stdio.h>
 
 #include "tools/analyses/diff.h"
+#include "tools/model/site_title.h"
 
 struct diff_view {
     const struct diff *diff;
+    struct site_titles *titles[DIFF_SIDES];
     const char *paths[DIFF_SIDES]; /* defused */
     uint64_t limit;                /* rows of kernels and of sites */
 };
+
+/* The site's title in B; in A, if B has no allocation from there. Returns `out`. */
+static inline const char *diff_site_title(const struct diff_view *view, const struct diff_site *site,
+                                          char out[SITE_TITLE])
+{
+    unsigned s = site->of[DIFF_B] ? DIFF_B : DIFF_A;
+    struct site_stack stack = site_stack_of(site->of[s]);
+    return site_title(view->titles[s], &stack, out);
+}
 
 /* The first line: which trace is better, and by how much, or what cannot be compared. Ends with a newline. */
 void diff_headline(const struct diff *diff, FILE *to);

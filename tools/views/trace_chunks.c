@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "tools/analyses/chunk_rows.h"
+#include "tools/model/site_title.h"
 #include "tools/model/trace_open.h"
 #include "tools/text/command_line.h"
 #include "tools/text/json.h"
@@ -51,6 +52,7 @@ static int compare(const void *one, const void *other, void *order)
 struct view {
     const char *path;
     const struct model *model;
+    struct site_titles *titles;
     struct phases phases;
     struct chunk_rows rows;
     uint64_t limit;
@@ -93,6 +95,17 @@ static void add_holds(struct table *table, const struct view *view, const struct
                sl_bytes_text(largest->bytes, bytes), row->slot_count > 1 ? ", ..." : "");
 }
 
+/* The site of the chunk's largest slot. */
+static void add_site(struct table *table, const struct view *view, const struct chunk_row *row)
+{
+    char title[SITE_TITLE] = "-";
+    if (row->slot_count) {
+        uint32_t slot = view->rows.slots[row->first_slot].slot;
+        site_title_find(view->titles, view->model->slots.at[slot].site, title);
+    }
+    table_cell(table, "%s", title);
+}
+
 static void add_cells(struct table *table, const struct view *view, const struct chunk_row *row)
 {
     table_cell(table, "%" PRIu32, row->chunk);
@@ -108,6 +121,7 @@ static void add_cells(struct table *table, const struct view *view, const struct
     table_bytes(table, row->out_bytes);
     table_cell(table, "%zu", row->slot_count);
     add_holds(table, view, row);
+    add_site(table, view, row);
 }
 
 static int print_table(const struct view *view)
@@ -125,7 +139,8 @@ static int print_table(const struct view *view)
         {"in"},
         {"out"},
         {"slots"},
-        {"holds", .text = true, .elastic = true},
+        {"holds", .text = true},
+        {"allocated by", .text = true, .elastic = true},
     };
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     const struct chunk_rows *rows = &view->rows;
@@ -155,6 +170,7 @@ static void print_moves(struct json *json, const struct chunk_row *row)
 static void print_content(struct json *json, const struct view *view, const struct chunk_row *row)
 {
     uint64_t classes[CLASS_COUNT] = {0};
+    char title[SITE_TITLE];
     if (view->phases.found) chunk_row_classes(&view->rows, row, &view->phases, classes);
     json_object(json, "classes", false);
     for (unsigned c = 0; c < CLASS_COUNT; c++)
@@ -170,6 +186,7 @@ static void print_content(struct json *json, const struct view *view, const stru
         json_number(json, "offset", part->offset);
         json_number(json, "bytes", part->bytes);
         json_address(json, "site", slot->site);
+        json_text(json, "title", site_title_find(view->titles, slot->site, title));
         json_close(json);
     }
     json_close(json);
@@ -206,7 +223,8 @@ static int print_json(const struct view *view)
 static int show(struct view *view, enum order order, bool json)
 {
     struct chunk_rows *rows = &view->rows;
-    bool good = phases_find(view->model, &view->phases) && chunk_rows_make(view->model, rows);
+    view->titles = site_titles_new(view->model);
+    bool good = view->titles && phases_find(view->model, &view->phases) && chunk_rows_make(view->model, rows);
     int status = EXIT_OK;
     if (good && rows->count) qsort_r(rows->rows, rows->count, sizeof(*rows->rows), compare, &order);
     if (good)
@@ -215,6 +233,7 @@ static int show(struct view *view, enum order order, bool json)
         status = failure("%s: out of memory", view->path);
     chunk_rows_free(rows);
     phases_free(&view->phases);
+    site_titles_free(view->titles);
     return status == EXIT_OK ? end_status(view->path, &view->model->problem) : status;
 }
 
@@ -241,7 +260,8 @@ int trace_chunks(int argc, char **argv)
             "  discarded  number of times it left without a copy because all of its contents were freed\n"
             "  in, out    bytes copied\n"
             "  slots      number of allocations in it\n"
-            "  holds      their lifetime classes, by bytes; if unknown, the largest allocation\n",
+            "  holds      their lifetime classes, by bytes; if unknown, the largest allocation\n"
+            "  allocated by  the site of the largest allocation\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

@@ -39,7 +39,12 @@ static int show(char **paths, struct model *models[DIFF_SIDES], uint64_t thresho
     struct diff_view view = {.diff = &diff, .paths = {paths[DIFF_A], paths[DIFF_B]}, .limit = limit};
     int status = EXIT_FAILED;
     for (unsigned s = 0; s < DIFF_SIDES; s++) defuse_text(paths[s]); /* only for display from here on */
-    if (!diff_make(models[DIFF_A], models[DIFF_B], threshold, &diff)) {
+    bool made = diff_make(models[DIFF_A], models[DIFF_B], threshold, &diff);
+    for (unsigned s = 0; s < DIFF_SIDES && made; s++) {
+        view.titles[s] = site_titles_new(models[s]);
+        made = view.titles[s] != NULL;
+    }
+    if (!made) {
         failure("trace diff: out of memory");
     } else if (json) {
         diff_print_json(&view);
@@ -48,6 +53,7 @@ static int show(char **paths, struct model *models[DIFF_SIDES], uint64_t thresho
         status = diff_print_text(&view);
     }
     if (status == EXIT_OK && diff_verdict(&diff) == DIFF_MORE) status = EXIT_WORSE;
+    for (unsigned s = 0; s < DIFF_SIDES; s++) site_titles_free(view.titles[s]);
     diff_free(&diff);
     return status;
 }

@@ -5,7 +5,7 @@
 #define SLUICE_TOOL_TRACE_JSON_H
 
 #include "tools/analyses/sites.h"
-#include "tools/model/symbols.h"
+#include "tools/model/site_title.h"
 #include "tools/phases/phases.h"
 #include "tools/text/json.h"
 #include "tools/views/job.h"
@@ -27,8 +27,9 @@ void timeline_span(const struct model *model, const struct phases *phases, uint6
 /* The `limit` kernels with the longest time. */
 bool kernels_json(struct json *json, const char *key, const struct model *model, uint64_t limit);
 
-/* The members of a site's object, without its frames. */
-void site_figures_json(struct json *json, const struct site_figures *site);
+/* The members of a site's object, without its frames, of which there are `count`. */
+void site_json(struct json *json, struct site_titles *titles, const struct site_figures *site,
+               const struct frame frames[], size_t count);
 void frame_json(struct json *json, const struct frame *frame);
 
 bool ranks_json(struct json *json, const char *key, const struct job *job);

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "tools/analyses/sites.h"
+#include "tools/model/site_title.h"
 #include "tools/model/symbol_file.h"
-#include "tools/model/symbols.h"
 #include "tools/model/trace_open.h"
 #include "tools/text/command_line.h"
 #include "tools/text/json.h"
@@ -39,29 +39,6 @@ static const struct command_syntax syntax = {
     .option_count = sizeof(options) / sizeof(*options),
 };
 
-/* The number of frames without the callers of main and of a thread's first function. */
-static size_t own_frames(const struct frame *frames, size_t count)
-{
-    static const char *const callers[] = {"__libc_start_call_main", "__libc_start_main", "start_thread"};
-    for (size_t i = 0; i < count; i++) {
-        if (!frames[i].function) continue;
-        if (!strcmp(frames[i].function, "main")) return i + 1;
-        for (size_t c = 0; c < sizeof(callers) / sizeof(*callers); c++)
-            if (!strcmp(frames[i].function, callers[c])) return i;
-    }
-    return count;
-}
-
-/* Whether the frame is of CPython itself: its library, or the program that contains it. */
-static bool is_interpreter(const struct frame *frame)
-{
-    const char *name = frame->module ? file_name(frame->module->path) : "";
-    if (!strncmp(name, "lib", 3)) name += 3;
-    if (strncmp(name, "python", 6) != 0) return false;
-    const char *rest = name + 6 + strspn(name + 6, "0123456789.");
-    return !*rest || !strncmp(rest, "so", 2);
-}
-
 /* Where the code of the frame is: its line, or its offset in a file. */
 static void print_place(const struct frame *frame, char *out, size_t bytes)
 {
@@ -91,7 +68,7 @@ static void print_frame(const struct frame *frame)
 static size_t print_frames_at(const struct frame *frames, size_t count, size_t i)
 {
     size_t end = i;
-    while (!all_frames && end < count && is_interpreter(&frames[end])) end++;
+    while (!all_frames && end < count && frame_is_interpreter(&frames[end])) end++;
     if (end < i + 2) {
         print_frame(&frames[i]);
         return i + 1;
@@ -125,21 +102,13 @@ static void print_figures(size_t number, const struct site_figures *site)
     printf("; site 0x%" PRIx64 "\n", site->site);
 }
 
-/* "FUNCTION FILE": the file may contain spaces. */
-static const char *python_file(const struct model_python *frame, int *function_bytes)
-{
-    const char *space = strchr(frame->text, ' ');
-    *function_bytes = space ? (int)(space - frame->text) : (int)strlen(frame->text);
-    return space ? space + 1 : "";
-}
-
 static void print_python(const struct site_figures *site)
 {
     for (size_t i = 0; i < site->python_count; i++) {
-        int bytes;
-        const char *file = python_file(&site->python[i], &bytes);
-        printf("      Python %.*s  %s%s:%" PRIu32 "%s\n", bytes, site->python[i].text,
-               style_text(stdout, STYLE_DIM), file, site->python[i].line, style_text(stdout, STYLE_NONE));
+        struct python_place place = python_place(&site->python[i]);
+        printf(FRAME_INDENT "Python %.*s  %s%s:%" PRIu32 "%s\n", (int)place.function_bytes, place.function,
+               style_text(stdout, STYLE_DIM), place.file, site->python[i].line,
+               style_text(stdout, STYLE_NONE));
     }
 }
 
@@ -147,13 +116,12 @@ static void json_python(struct json *json, const struct site_figures *site)
 {
     json_array(json, "python", true);
     for (size_t i = 0; i < site->python_count; i++) {
-        int bytes;
-        const char *file = python_file(&site->python[i], &bytes);
+        struct python_place place = python_place(&site->python[i]);
         char function[SL_TRACE_NAME_MAX + 1];
-        snprintf(function, sizeof(function), "%.*s", bytes, site->python[i].text);
+        snprintf(function, sizeof(function), "%.*s", (int)place.function_bytes, place.function);
         json_object(json, NULL, false);
         json_text(json, "function", function);
-        json_text(json, "file", file);
+        json_text(json, "file", place.file);
         json_number(json, "line", site->python[i].line);
         json_close(json);
     }
@@ -163,10 +131,12 @@ static void json_python(struct json *json, const struct site_figures *site)
 static void print_site(struct symbols *symbols, size_t number, const struct site_figures *site)
 {
     struct frame frames[FRAMES_MAX];
+    char title[SITE_TITLE];
     size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
     print_figures(number, site);
+    if (site_node_title(frames, count, title)) printf(FRAME_INDENT "%s\n", title);
     print_python(site);
-    for (size_t i = 0, own = own_frames(frames, count); i < own;) i = print_frames_at(frames, own, i);
+    for (size_t i = 0, own = frames_own(frames, count, false); i < own;) i = print_frames_at(frames, own, i);
     if (!count) puts("      the trace has no call stack of it");
 }
 
@@ -181,8 +151,9 @@ static void print_remarks(const struct model *model, const struct symbols *symbo
         puts("no function names: this sluice was built without libdw");
 }
 
-static void print_people(const struct model *model, const struct sites *sites, struct symbols *symbols)
+static void print_people(const struct model *model, const struct sites *sites, struct site_titles *titles)
 {
+    struct symbols *symbols = site_titles_symbols(titles);
     char peak[SL_BYTES_TEXT];
     size_t shown = limit < sites->count ? (size_t)limit : sites->count;
     printf("%zu site%s; together they held %s at the peak\n", sites->count, sites->count == 1 ? "" : "s",
@@ -208,12 +179,17 @@ void frame_json(struct json *json, const struct frame *frame)
     json_text(json, "source", frame->source);
     if (frame->source) json_number(json, "line", frame->line);
     if (frame->inlined) json_bool(json, "inlined", true);
+    if (frame_is_interpreter(frame)) json_bool(json, "interpreter", true);
     json_close(json);
 }
 
-void site_figures_json(struct json *json, const struct site_figures *site)
+void site_json(struct json *json, struct site_titles *titles, const struct site_figures *site,
+               const struct frame frames[], size_t count)
 {
+    const struct site_stack stack = site_stack_of(site);
+    char title[SITE_TITLE];
     print_hexadecimal(json, "site", site->site);
+    json_text(json, "title", site_title(titles, &stack, title));
     json_number(json, "peak_bytes", site->peak_bytes);
     json_number(json, "share_bytes", site->share_bytes);
     json_number(json, "live_bytes", site->live_bytes);
@@ -227,33 +203,34 @@ void site_figures_json(struct json *json, const struct site_figures *site)
     json_number(json, "refused", site->refused);
     json_number(json, "refused_bytes", site->refused_bytes);
     json_python(json, site);
+    json_number(json, "own_frames", frames_own(frames, count, site->python_count > 0));
 }
 
-static void print_json_site(struct json *json, struct symbols *symbols, const struct site_figures *site)
+static void print_json_site(struct json *json, struct site_titles *titles, const struct site_figures *site)
 {
     struct frame frames[FRAMES_MAX];
-    size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
+    size_t count = symbols_frames(site_titles_symbols(titles), site->frames, frames, FRAMES_MAX);
     json_object(json, NULL, true);
-    site_figures_json(json, site);
+    site_json(json, titles, site, frames, count);
     json_array(json, "frames", true);
     for (size_t i = 0; i < count; i++) frame_json(json, &frames[i]);
     json_close(json);
     json_close(json);
 }
 
-static void print_json(const struct model *model, const struct sites *sites, struct symbols *symbols)
+static void print_json(const struct model *model, const struct sites *sites, struct site_titles *titles)
 {
     struct json json = {.to = stdout};
     json_object(&json, NULL, true);
     json_number(&json, "peak_bytes", sites->peak_bytes);
     json_array(&json, "sites", true);
-    for (size_t i = 0; i < sites->count && i < limit; i++) print_json_site(&json, symbols, &sites->at[i]);
+    for (size_t i = 0; i < sites->count && i < limit; i++) print_json_site(&json, titles, &sites->at[i]);
     json_close(&json);
     json_array(&json, "modules", true);
     for (size_t i = 0; i < model->modules.count; i++) {
         json_object(&json, NULL, false);
         json_text(&json, "path", model->modules.at[i].path);
-        json_text(&json, "remark", symbols_remark(symbols, &model->modules.at[i]));
+        json_text(&json, "remark", symbols_remark(site_titles_symbols(titles), &model->modules.at[i]));
         json_close(&json);
     }
     json_close(&json);
@@ -270,14 +247,14 @@ int trace_sites(int argc, char **argv)
     status = model_open(path, &model);
     if (status != EXIT_OK) return status;
     struct sites sites = {0};
-    struct symbols *symbols = symbols_new(model);
-    if (symbols && sites_find(model, &sites)) {
-        (as_json ? print_json : print_people)(model, &sites, symbols);
+    struct site_titles *titles = site_titles_new(model);
+    if (titles && sites_find(model, &sites)) {
+        (as_json ? print_json : print_people)(model, &sites, titles);
         status = end_status(path, &model->problem);
     } else {
         status = failure("%s: out of memory", path);
     }
-    symbols_close(symbols);
+    site_titles_free(titles);
     sites_free(&sites);
     model_close(model);
     return status;
