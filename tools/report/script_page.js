@@ -242,7 +242,7 @@ function start() {
     if (closed) closed.open = true;
   });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawTimes);
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(part => { part.open = part.querySelectorAll("tr").length < 60; }));
+  openForPrinting();
   byId("made-by").textContent = `Made by sluice ${data.sluice}. The figures are those of sluice trace and sluice plan with --json.`;
   showTrace(shown());
   showRanks();
