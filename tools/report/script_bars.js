@@ -18,7 +18,7 @@ function drawBar(svg, row, x, y, text) {
       make("title", {}, `${row.side}: ${part.name} ${text(part.value)}`)));
     done += part.value;
   }
-  if (row.spread && row.spread[1] > row.spread[0])
+  if (row.spread && x(row.spread[1]) - x(row.spread[0]) >= 3)
     svg.append(make("path", {class: "total", d: `M${x(row.spread[0])},${y + 4}V${y + 14}M${x(row.spread[0])},${y + 9}H${x(row.spread[1])}M${x(row.spread[1])},${y + 4}V${y + 14}`}));
   if (row.limit) svg.append(make("path", {class: "limit-line", d: `M${x(row.limit)},${y - 2}V${y + BARS.bar + 2}`}));
   const end = Math.max(x(Math.max(done, row.total)), row.spread ? x(row.spread[1]) : 0, row.limit ? x(row.limit) : 0);

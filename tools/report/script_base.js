@@ -98,14 +98,18 @@ function shortName(name) {
 const hidden = (title, ...content) => make("details", {}, make("summary", {}, title), ...content);
 const note = text => make("p", {class: "note"}, text);
 
-/* Calls `draw` with the width of `host` now and after each change of it. */
+const PAPER_WIDTH = 700; /* of a page between its margins */
+
+/* Calls `draw` with the width of `host` now, after each change of it, and for printing, of which a ResizeObserver hears nothing. */
 function drawWhenSized(host, draw) {
   let width = 0;
-  const again = () => {
-    const now = Math.max(280, Math.floor(host.clientWidth));
+  const again = scale => {
+    const now = Math.max(280, Math.floor(scale * host.clientWidth));
     if (host.isConnected && now !== width) draw(width = now);
   };
-  new ResizeObserver(() => requestAnimationFrame(again)).observe(host);
+  new ResizeObserver(() => requestAnimationFrame(() => again(1))).observe(host);
+  window.addEventListener("beforeprint", () => again(PAPER_WIDTH / document.body.clientWidth));
+  window.addEventListener("afterprint", () => again(1));
 }
 
 /* Round values for an axis up to `top`, in steps of 1, 2 or 5 times a power of `base`. */
@@ -119,7 +123,8 @@ function ticks(top, count, base = 10) {
 
 const PRINTED_ROWS = 60; /* a longer list stays closed on paper */
 
-/* What is hidden on the screen is open on paper. */
+/* What is hidden on the screen is open on paper, except for the call stacks in the cells of tables. */
 function openForPrinting() {
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(part => { part.open = part.querySelectorAll("tr").length < PRINTED_ROWS; }));
+  const isPrinted = part => !part.closest("td") && part.querySelectorAll("tr").length < PRINTED_ROWS;
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(part => { part.open = isPrinted(part); }));
 }

@@ -30,7 +30,7 @@ function figureTable(caption, names) {
     return [figure.name, zeroDash(figure.a.median, text), zeroDash(figure.b.median, text), changeText(figure.change, text), shareText(figure),
       zeroDash(Math.max(figure.a.spread, figure.b.spread), text), stateText(figure)];
   });
-  return rows.length ? table(caption, ["figure", "#A", "#B", "#change", "#%", "#spread", "matters"], rows) : note(`${caption}: all are 0 in both runs.`);
+  return rows.length ? table(caption, ["figure", "#A", "#B", "#change", "#%", "#spread", "difference"], rows) : note(`${caption}: all are 0 in both runs.`);
 }
 
 const partsOf = (names, tints, key) => names.map(([figure, name], i) => ({name, tint: tints[i], value: figures.get(figure)[key].median}));
@@ -43,12 +43,13 @@ function showVerdict() {
   const headline = byId("headline");
   headline.textContent = verdict.text;
   headline.dataset.state = verdict.state;
-  const counts = ["figures", "kernels", "sites"].map(name => [name, diff.counts[name]]);
-  const counted = key => counts.map(([name, count]) => `${countText(count[key])} ${name}`).join(", ");
+  const counts = [["matter", "by enough to matter"], ["below_threshold", "too little to matter"], ["noise", "within the spread of iterations"], ["not_compared", "not compared"]]
+    .map(([key, text]) => [["figure", "kernel", "site"].filter(name => diff.counts[name + "s"][key]).map(name => plural(diff.counts[name + "s"][key], name)).join(", "), text])
+    .filter(([counted]) => counted).map(([counted, text]) => `${text}: ${counted}`);
   const lines = [["Verdict", [make("strong", {}, words[verdict.state]), `, judged by ${verdict.judged_by}; what differs by ${verdict.threshold_percent} % or less does not matter.`]],
     [time.name === "time" ? "Time" : "Device time", [bothText(time)]], ["Stalled", [bothText(figures.get("stalled"))]],
     ["Moved", [bothText(figures.get("moved"))]], ["Peak memory", [bothText(figures.get("peak"))]],
-    ["Differ", [`enough to matter: ${counted("matter")}; too little: ${counted("below_threshold")}; within the spread: ${counted("noise")}; not compared: ${counted("not_compared")}.`]]];
+    ["Differ", [counts.length ? counts.join("; ") + "." : "nothing."]]];
   replace(byId("story-lines"), lines.flatMap(([term, text]) => [make("dt", {}, term), make("dd", {}, ...text)]));
 }
 
@@ -72,6 +73,13 @@ function settingText(setting, key) {
   return unit ? unit(value) : value;
 }
 
+/* Two long texts from the first word on in which they differ. */
+function fromDifference(a, b) {
+  let at = 0, word = 0;
+  for (; at < a.length && a[at] === b[at]; at++) if (a[at] === " ") word = at + 1;
+  return at === a.length || word === 0 ? [a, b] : [a, b].map(text => "… " + text.slice(word));
+}
+
 function showRuns() {
   const compared = side => side.iterations_are === "run" ? "the whole run" : `${side.compared_iterations} of ${side.iterations} ${side.iterations_are}, from no. ${side.first_compared}`;
   const measured = ({launch_times: times}) => `${countText(times.measured)} of ${countText(times.launches)}` + (times.guessed ? `, ${countText(times.guessed)} guessed` : "");
@@ -79,8 +87,8 @@ function showRuns() {
   const more = [["trace", side => side.path], ["compared", compared], ["launches measured", measured], ["peak, of the budget", used]];
   const rows = [...more.map(([name, text]) => [name, text(diff.a), text(diff.b), ""]),
     ...diff.settings.map(setting => [setting.name, settingText(setting, "a"), settingText(setting, "b"), setting.differs ? "differs" : ""])];
-  const wide = texts => texts.map(text => text.length > 100 ? clipped(text) : text);
-  replace(byId("runs-view"), table("Identity and settings", ["", "~A", "~B", ""], rows.filter(row => row[1] !== "unknown" || row[2] !== "unknown").map(wide)),
+  const wide = ([name, a, b, differs]) => [name, ...(a.length + b.length > 200 ? fromDifference(a, b).map((text, i) => clipped(text, [a, b][i])) : [a, b]), differs];
+  replace(byId("runs-view"), table("Identity and settings", ["setting", "~A", "~B", ""], rows.filter(row => row[1] !== "unknown" || row[2] !== "unknown").map(wide)),
     hidden("Commands", SIDES.map(([key, side]) => make("p", {}, `${side}: `, make("code", {}, settingText(settings.get("command"), key))))));
 }
 
@@ -113,14 +121,17 @@ function showMemory() {
   const peak = figures.get("peak"), mean = figures.get("mean"), top = Math.max(peak.a.median, peak.b.median);
   const drawn = key => diff[key].budget_bytes && diff[key].budget_bytes <= OFF_SCALE * top ? diff[key].budget_bytes : null;
   const present = CLASSES.filter(name => SIDES.some(([key]) => figures.get(`mean, ${name}`)[key].median));
+  const live = SIDES.some(([key]) => diff[key].memory_by_class_is_live);
+  const byClass = key => partsOf(present.map(name => [`mean, ${name}`, name]), present, key);
+  const room = key => live ? 0 : Math.max(0, mean[key].median - sum(byClass(key).map(part => part.value)));
   const groups = [pair("At the peak", key => ({total: peak[key].median, parts: [{name: "occupied", tint: "resident", value: peak[key].median}], limit: drawn(key)})),
-    pair("On average, by class", key => ({total: mean[key].median, parts: partsOf(present.map(name => [`mean, ${name}`, name]), present, key)}))].filter(group => !isEmpty(group));
+    pair("On average, by class", key => ({total: mean[key].median, parts: [...byClass(key), {name: "room in chunks", tint: "waiting", value: room(key)}]}))].filter(group => !isEmpty(group));
   const notes = [];
   for (const [key, side] of SIDES)
     if (diff[key].budget_bytes) notes.push(`The budget of ${side} is ${bytesText(diff[key].budget_bytes)}` + (drawn(key) ? ", the dashed line." : ", off the scale."));
-  if (diff.a.memory_by_class_is_live || diff.b.memory_by_class_is_live) notes.push("The places of chunks are unknown: classes count live memory on the device and on the host.");
+  if (live) notes.push("The places of chunks are unknown: classes count live memory on the device and on the host.");
   notes.push("The peak and the mean count whole chunks; classes count the live allocations in them.");
-  replace(byId("memory-view"), groups.length ? [legend([["resident", "occupied"], ...present.map(name => [name, name])]),
+  replace(byId("memory-view"), groups.length ? [legend([["resident", "occupied"], ...present.map(name => [name, name]), ...(SIDES.some(([key]) => room(key)) ? [["waiting", "room left in chunks"]] : [])]),
     pairedBars("Device memory", groups, bytesText, 1024)] : note("Nothing is known of memory on the device."), note(notes.join(" ")),
   figureTable("At the peak, by class", ["peak", ...CLASSES.map(name => `peak, ${name}`), "live"]),
   figureTable("Mean over launches, by class", ["mean", ...CLASSES.map(name => `mean, ${name}`)]));
@@ -135,7 +146,7 @@ function showStalls() {
     ...SIDES.map(([key]) => zeroDash(kernel[key].stalls, countText)), ...SIDES.map(([key]) => zeroDash(kernel.stall_ns[key].median, timeText)),
     changeText(kernel.stall_ns.change, timeText), shareText(kernel.stall_ns), stateText(kernel.stall_ns)]);
   replace(byId("stalls-view"), make("p", {}, `${bothText(stalled)}: ${bothText(figures.get("stalls"))} stalls.`),
-    rows.length ? table("Stalls, by kernel", ["~kernel", "#stalls A", "#stalls B", "#stalled A", "#stalled B", "#change", "#%", "matters"], rows)
+    rows.length ? table("Stalls, by kernel", ["~kernel", "#stalls A", "#stalls B", "#stalled A", "#stalled B", "#change", "#%", "difference"], rows)
       : note("In no iteration of either run does a kernel usually wait."));
 }
 
@@ -158,7 +169,8 @@ function showKernels() {
 }
 
 function showSites() {
-  const name = site => make("div", {}, clipped(site.title || `site ${site.site}`), site.frames && make("details", {}, make("summary", {}, "Frames"), make("code", {}, site.frames)));
+  const title = site => clipped(site.title || `site ${site.site}`);
+  const name = site => site.frames ? make("details", {}, make("summary", {}, title(site)), make("code", {}, site.frames)) : title(site);
   const row = site => [name(site), STATES[site.state], ...SIDES.map(([key]) => zeroDash(site[key].peak_bytes, bytesText)), changeText(site.change, bytesText), shareText(site),
     ...SIDES.map(([key]) => zeroDash(site[key].allocations, countText)), ...SIDES.map(([key]) => zeroDash(site[key].total_bytes, bytesText))];
   const matter = diff.sites.filter(site => matters(site.state)), rest = diff.sites.filter(site => !matters(site.state));
