@@ -123,8 +123,7 @@ class PageTest(ToolTest):
         """In light colours whatever the screen has, all of it within the paper, without controls, hidden parts open."""
         browser, (light, dark) = self.browser, colours(read_page(page).content["style"])
         self.assertEqual(browser.load(page, dark=True), [])
-        browser.show_as(PAPER, dark=True, medium="print")
-        browser.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        browser.show_as(dark=True, medium="print")
         browser.wait_until_drawn()
         self.assertEqual(hexadecimal(browser.evaluate("getComputedStyle(document.body).backgroundColor")), light["bg"])
         for name, colour in light.items():
@@ -132,6 +131,9 @@ class PageTest(ToolTest):
         painted = {f"#{colour:06x}" for colour in browser.evaluate(CANVAS_COLOURS)}
         self.assertEqual(painted & (set(dark.values()) - set(light.values())), set())
         self.assertEqual(bool(painted), bool(painted & set(light.values())))
+        browser.show_as(PAPER, dark=True, medium="print")
+        browser.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        browser.wait_until_drawn()
         self.assertLessEqual(browser.evaluate("document.documentElement.scrollWidth"), PAPER)
         self.assertEqual(browser.evaluate("[...document.querySelectorAll('nav,select,.tools,.skip')].filter(e => e.checkVisibility()).length"), 0)
         self.assertEqual(browser.evaluate("[...document.querySelectorAll('details:not([open])')].filter(e => !e.closest('td') && "
