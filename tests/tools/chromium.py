@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 
+CODES = {"Tab": 9, "Enter": 13}  # of keys that do something without a listener
 PATH = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
@@ -68,16 +69,23 @@ class Chromium:
                 return answer["result"]
             self.events.append(answer)
 
+    def show_as(self, width=1100, height=900, dark=False, medium=""):
+        """The size of the window, the preferred colours, and the medium: "print", or the screen."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
+        self.call("Emulation.setEmulatedMedia", media=medium, features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
     def load(self, path, width=1100, height=900, dark=False):
         """Loads a file and waits until it is drawn. Returns what went wrong: errors, warnings, and requests for anything else."""
         self.events.clear()
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.show_as(width, height, dark)
         self.call("Page.navigate", url=f"file://{path}")
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self.read())
-        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))")
+        self.wait_until_drawn()
         return self.problems()
+
+    def wait_until_drawn(self):
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))")
 
     def problems(self):
         found = []
@@ -102,11 +110,16 @@ class Chromium:
         return result["result"].get("value")
 
     def press(self, key):
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+        more = {"windowsVirtualKeyCode": CODES[key]} if key in CODES else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, **more, **({"text": "\r"} if key == "Enter" else {}))
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, **more)
 
-    def picture(self, path):
-        """Of the whole page."""
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(shot["data"]))
+    def picture(self, selector="html"):
+        """Of an element, as PNG."""
+        box = self.evaluate(f"(r => ({{x: r.left + scrollX, y: r.top + scrollY, width: r.width, height: r.height, scale: 1}}))"
+                            f"(document.querySelector({json.dumps(selector)}).getBoundingClientRect())")
+        return base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=box)["data"])
+
+    def print(self):
+        """The page on paper, as PDF."""
+        return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])

@@ -307,9 +307,9 @@ class Diff(ToolTest):
 
     def test_wrong_arguments(self):
         trace = self.trace()
-        for paths in (), (trace,):
-            self.assert_usage_error(sluice("trace", "diff", *paths), "takes at least 2 files", "sluice trace diff --help")
-        self.assert_usage_error(sluice("trace", "diff", trace, trace, trace), "trace diff takes two files")
+        for count in 0, 1, 3:
+            self.assert_usage_error(sluice("trace", "diff", *[trace] * count), f"trace diff takes exactly two traces, A and B, not {count};",
+                                    "sluice trace diff --help")
         for number in "-1", "two", "1.5", "99999999999999999999":
             self.assert_usage_error(sluice("trace", "diff", "--threshold", number, trace, trace), "not a whole number")
         self.assert_usage_error(sluice("trace", "diff", "--threshold", "9999999", trace, trace), "--threshold takes")

@@ -2,29 +2,13 @@
 link leads somewhere, and names from a trace run nothing. Skipped without Chromium."""
 import os
 import subprocess
-import sys
-import unittest
 
-import chromium
-from support import MS, ToolTest, rank_records, sluice, write_trace
+from page_test import PageTest, main
+from support import MS, rank_records, sluice, write_trace
 from test_report import HOSTILE, hostile_trace
 
-SIZES = [(1100, False), (1100, True), (360, False), (360, True)]
-BROKEN_LINKS = """[...document.querySelectorAll('a[href]')].map(a => a.getAttribute('href'))
-    .filter(href => href[0] !== '#' || !document.getElementById(href.slice(1)))"""
-TWICE = "(ids => ids.filter((id, i) => ids.indexOf(id) !== i))([...document.querySelectorAll('[id]')].map(e => e.id))"
-UNNAMED = """[...document.querySelectorAll('[tabindex],button,select,[role=img],[role=group]')].filter(e =>
-    !e.getAttribute('aria-label') && !e.textContent.trim() && !(e.labels && e.labels.length)).map(e => e.outerHTML.slice(0, 80))"""
-BAD_NUMBERS = "document.body.innerText.match(/NaN|undefined|Infinity|\\[object/g)"
-LEVELS = "[...document.querySelectorAll('h1,h2,h3')].map(h => Number(h.tagName[1]))"
 
-
-class Browser(ToolTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.browser = chromium.Chromium()
-        cls.addClassCleanup(cls.browser.close)
-
+class Browser(PageTest):
     def page(self, *traces):
         out = self.folder / "page.html"
         result = sluice("trace", "report", *traces, "-o", out)
@@ -36,17 +20,6 @@ class Browser(ToolTest):
         subprocess.run([os.environ["WRITE_TRAINING"], path], check=True)
         return path
 
-    def assert_well_drawn(self, page):
-        browser = self.browser
-        for width, dark in SIZES:
-            self.assertEqual(browser.load(page, width, dark=dark), [])
-            self.assertLessEqual(browser.evaluate("document.documentElement.scrollWidth"), width)
-            for question in (BROKEN_LINKS, TWICE, UNNAMED):
-                self.assertEqual(browser.evaluate(question), [], question)
-            self.assertIsNone(browser.evaluate(BAD_NUMBERS))
-            levels = browser.evaluate(LEVELS)
-            self.assertTrue(all(after <= before + 1 for before, after in zip(levels, levels[1:])), levels)
-
     def traces(self):
         yield [self.training()]
         yield [write_trace(self.folder / f"run.{r}.slt", rank_records(r, late=r * MS)) for r in range(3)]
@@ -56,6 +29,31 @@ class Browser(ToolTest):
     def test_it_is_drawn(self):
         for traces in self.traces():
             self.assert_well_drawn(self.page(*traces))
+
+    def test_every_control_is_reached_by_keyboard(self):
+        for traces in self.traces():
+            self.assert_reached_by_tab(self.page(*traces))
+
+    def test_it_prints_well(self):
+        self.assert_prints_well(self.page(self.training()), "GPU memory and traffic", "The run in five lines", "Memory at 24 times", "Kernels by time")
+        self.assert_prints_well(self.page(hostile_trace(self.folder)), "GPU memory and traffic")
+
+    def test_tables_are_sorted(self):
+        """By the figures, not by their letters; from the largest on first."""
+        browser = self.browser
+        browser.load(self.page(self.training()))
+        self.open_all()
+        column = "[...document.querySelectorAll('#memory-view tbody tr')].map(row => row.cells[0].textContent)"
+        browser.evaluate("document.querySelector('#memory-view th .sort').focus()")
+        before = browser.evaluate(column)
+        browser.press("Enter")
+        self.assertEqual(browser.evaluate(column), before[::-1])
+        self.assertEqual(browser.evaluate("document.activeElement.parentNode.getAttribute('aria-sort')"), "descending")
+        browser.press("Enter")
+        self.assertEqual(browser.evaluate(column), before)
+        self.assertEqual(browser.evaluate("[...document.querySelectorAll('#memory-view [aria-sort]')].map(e => e.getAttribute('aria-sort'))"), ["ascending"])
+        order = [numbers for numbers in ("-26.2 us", "–", "0 ns", "999 ns", "1.00 us", "60.5 us", "1.80 ms", "2 s")]
+        self.assertEqual(browser.evaluate(f"{order}.toSorted((a, b) => numberIn(a) - numberIn(b))"), ["–", *[one for one in order if one != "–"]])
 
     def test_names_run_nothing(self):
         self.assertEqual(self.browser.load(self.page(hostile_trace(self.folder))), [])
@@ -114,7 +112,4 @@ class Browser(ToolTest):
 
 
 if __name__ == "__main__":
-    if not chromium.PATH:
-        print("skipped: no chromium on this machine")
-        sys.exit(77)
-    unittest.main()
+    main()

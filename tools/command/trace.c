@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tools/command/commands.h"
+#include "tools/report/trace_diff.h"
 #include "tools/report/trace_report.h"
 #include "tools/text/command_line.h"
 #include "tools/text/help.h"

@@ -1,9 +1,7 @@
 #include "tools/report/report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "tools/report/page_source.h"
 #include "tools/report/report_plan.h"
 #include "tools/report/report_trace.h"
 #include "tools/text/messages.h"
@@ -56,30 +54,8 @@ static int write_data(struct json *json, const struct job *job, const struct rep
     return status;
 }
 
-/* In a script element, only < could mean something to HTML. In JSON it occurs in texts only. */
-static void put_escaped(FILE *to, const char *data, size_t bytes)
+int report_data(const struct job *job, const struct report_wish *wish, FILE *to)
 {
-    for (size_t i = 0; i < bytes; i++) {
-        if (data[i] == '<')
-            fputs("\\u003c", to);
-        else
-            fputc(data[i], to);
-    }
-}
-
-int report_write(const struct job *job, const struct report_wish *wish, FILE *to)
-{
-    char *data = NULL;
-    size_t bytes = 0;
-    struct json json = {.to = open_memstream(&data, &bytes)};
-    int status = json.to ? write_data(&json, job, wish) : failure("%s: out of memory", job->command);
-    if (json.to && fclose(json.to) != 0 && status == EXIT_OK)
-        status = failure("%s: out of memory", job->command);
-    if (status == EXIT_OK) {
-        fwrite(page_before, 1, page_before_bytes, to);
-        put_escaped(to, data, bytes);
-        fwrite(page_after, 1, page_after_bytes, to);
-    }
-    free(data);
-    return status;
+    struct json json = {.to = to};
+    return write_data(&json, job, wish);
 }

@@ -1,4 +1,4 @@
-/* The page of `sluice trace report`: page.html, page.css and page.js with the figures of traces as JSON.
+/* The data in the page of `sluice trace report`: the figures of traces as JSON.
  *
  * The figures are objects of the commands' own JSON (views/trace_json.h, plan/plan_report.h) and of analyses
  * that only the page shows. Everything is aggregated to a fixed resolution, so the page does not grow with
@@ -10,8 +10,6 @@
 
 #include "tools/views/job.h"
 
-#define REPORT_MARKER "sluice trace report" /* in the first bytes of each page */
-
 enum report_plan { REPORT_PLAN_AUTO, REPORT_PLAN_YES, REPORT_PLAN_NO };
 
 struct report_wish {
@@ -19,7 +17,7 @@ struct report_wish {
     unsigned plan; /* enum report_plan */
 };
 
-/* Writes the page. Returns the exit status; errors are on stderr. */
-int report_write(const struct job *job, const struct report_wish *wish, FILE *to);
+/* Returns the exit status; errors are on stderr. */
+int report_data(const struct job *job, const struct report_wish *wish, FILE *to);
 
 #endif

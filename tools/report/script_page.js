@@ -241,8 +241,8 @@ function start() {
     const closed = target && byId(target.getAttribute("href").slice(1)).closest("details:not([open])");
     if (closed) closed.open = true;
   });
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawTimes);
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(part => { part.open = part.querySelectorAll("tr").length < 60; }));
+  for (const media of ["(prefers-color-scheme: dark)", "print"]) window.matchMedia(media).addEventListener("change", redrawTimes);
+  openForPrinting();
   byId("made-by").textContent = `Made by sluice ${data.sluice}. The figures are those of sluice trace and sluice plan with --json.`;
   showTrace(shown());
   showRanks();

@@ -1,63 +1,45 @@
 #include "tools/report/trace_report.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "tools/report/page_file.h"
 #include "tools/report/report.h"
 #include "tools/text/command_line.h"
 #include "tools/text/json.h"
 #include "tools/text/messages.h"
 #include "tools/text/output_file.h"
-#include "tools/text/terminal.h"
 
-static int put_out(const char *out, const char *page, size_t bytes, bool as_json)
+static void tell(const struct page_file *file, size_t written, bool as_json)
 {
-    static const struct sl_file_kind kind = SL_FILE_KIND("not a report of sluice", REPORT_MARKER);
-    char text[SL_BYTES_TEXT];
-    if (!strcmp(out, "-")) {
-        fwrite(page, 1, bytes, stdout);
-        return EXIT_OK;
+    if (!strcmp(file->out, "-")) return;
+    if (!as_json) {
+        page_tell(file, written);
+        return;
     }
-    int status = output_replace(out, &kind, page, bytes);
-    if (status != EXIT_OK) return status;
-    if (as_json) {
-        struct json json = {.to = stdout};
-        json_object(&json, NULL, true);
-        json_text(&json, "format", "html");
-        json_number(&json, "bytes", bytes);
-        json_close(&json);
-    } else {
-        printf("%s: %s; open it with a browser\n", out, sl_bytes_text(bytes, text));
-    }
-    return EXIT_OK;
+    struct json json = {.to = stdout};
+    json_object(&json, NULL, true);
+    json_text(&json, "format", "html");
+    json_number(&json, "bytes", written);
+    json_close(&json);
 }
 
-/* The page is made as a whole before anything is written. */
 static int make(const struct job *job, const struct report_wish *wish, const char *out, bool json)
 {
-    char *page = NULL;
-    size_t bytes = 0;
-    FILE *to = open_memstream(&page, &bytes);
-    int status = to ? report_write(job, wish, to) : failure("%s: out of memory", job->command);
+    const struct page_file file = {.command = job->command,
+                                   .out = out,
+                                   .source = &report_page,
+                                   .kind = SL_FILE_KIND("not a report of sluice", "sluice trace report")};
+    char *data = NULL;
+    size_t bytes = 0, written;
+    FILE *to = open_memstream(&data, &bytes);
+    int status = to ? report_data(job, wish, to) : failure("%s: out of memory", job->command);
     if (to && fclose(to) != 0 && status == EXIT_OK) status = failure("%s: out of memory", job->command);
-    if (status == EXIT_OK) status = put_out(out, page, bytes, json);
+    if (status == EXIT_OK) status = page_put(&file, data, bytes, &written);
+    if (status == EXIT_OK) tell(&file, written, json);
     if (status == EXIT_OK && job->count > 1) status = job_check(job);
-    free(page);
+    free(data);
     return status;
-}
-
-static int check(const struct job *job, const char *out)
-{
-    if (!out) return usage_error("trace report: -o OUT is needed; see sluice trace report --help");
-    for (size_t r = 0; r < job->count; r++)
-        if (output_is_same_file(job->paths[r], out))
-            return usage_error("trace report: %s is %s itself", out,
-                               job->count > 1 ? "one of the traces" : "the trace");
-    if (!strcmp(out, "-") && is_terminal(stdout))
-        return usage_error("trace report: standard output is a terminal; name a file");
-    return EXIT_OK;
 }
 
 int trace_report(int argc, char **argv)
@@ -98,7 +80,8 @@ int trace_report(int argc, char **argv)
     output_force(force);
     struct job job = {.command = syntax.name, .paths = paths, .count = count};
     const struct report_wish wish = {.step = step == UINT64_MAX ? 0 : step, .plan = plan};
-    status = check(&job, out);
+    if (!out) return usage_error("trace report: -o OUT is needed; see sluice trace report --help");
+    status = page_check_out(syntax.name, out, paths, count);
     if (status != EXIT_OK) return status;
     status = job_open(&job);
     if (status == EXIT_OK) status = make(&job, &wish, out, json);

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tools/text/json.h"
+#include "tools/model/kernel_title.h"
 #include "tools/views/diff_views.h"
 
 static const char *const sides[DIFF_SIDES] = {"a", "b"};
@@ -33,26 +33,26 @@ static void print_figure(struct json *json, const struct diff_figure *figure)
     json_text(json, "state", diff_state_name(figure->state));
 }
 
-static void print_verdict(struct json *json, const struct diff *diff)
+static bool print_verdict(struct json *json, const struct diff *diff)
 {
     static const char *const bases[] = {"host time", "device time", "stall and bytes", "bytes"};
     char *headline = NULL;
     size_t bytes = 0;
     FILE *to = open_memstream(&headline, &bytes);
-    if (to) {
-        diff_headline(diff, to);
-        fclose(to);
-        if (bytes) headline[bytes - 1] = 0; /* its newline */
-    }
+    if (!to) return false;
+    diff_headline(diff, to);
+    bool good = fclose(to) == 0 && bytes;
+    if (good) headline[bytes - 1] = 0; /* its newline */
     enum diff_state state = diff_verdict(diff);
     json_object(json, "verdict", true);
-    json_text(json, "text", headline);
+    json_text(json, "text", good ? headline : NULL);
     json_text(json, "state", diff_state_name(state));
     json_bool(json, "worse", state == DIFF_MORE);
     json_text(json, "judged_by", bases[diff->basis]);
     json_number(json, "threshold_percent", diff->threshold);
     json_close(json);
     free(headline);
+    return good;
 }
 
 static void print_side(struct json *json, const struct diff_view *view, unsigned s)
@@ -117,10 +117,11 @@ static void print_figures(struct json *json, const struct diff *diff)
     json_close(json);
 }
 
-static void print_kernels(struct json *json, const struct diff *diff)
+static bool print_kernels(struct json *json, const struct diff *diff)
 {
+    bool good = true;
     json_array(json, "kernels", true);
-    for (size_t k = 0; k < diff->kernel_count; k++) {
+    for (size_t k = 0; k < diff->kernel_count && good; k++) {
         const struct diff_kernel *kernel = &diff->kernels[k];
         const struct {
             const char *key;
@@ -129,6 +130,10 @@ static void print_kernels(struct json *json, const struct diff *diff)
             {"time_ns", &kernel->time}, {"stall_ns", &kernel->stalled}, {"launches", &kernel->launches}};
         json_object(json, NULL, false);
         json_text(json, "name", kernel->name);
+        char *title = kernel->kind == SL_LAUNCH_KERNEL ? kernel_title(kernel->name) : NULL;
+        good = title || kernel->kind != SL_LAUNCH_KERNEL;
+        json_text(json, "title", title ? title : kernel->name);
+        free(title);
         json_text(json, "kind", launch_kind_name(kernel->kind));
         json_text(json, "state", diff_state_name(kernel->state));
         for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++) {
@@ -146,6 +151,7 @@ static void print_kernels(struct json *json, const struct diff *diff)
         json_close(json);
     }
     json_close(json);
+    return good;
 }
 
 static void print_site_side(struct json *json, const char *key, const struct site_figures *site)
@@ -158,20 +164,21 @@ static void print_site_side(struct json *json, const char *key, const struct sit
     json_close(json);
 }
 
+/* Sites that do not matter have no title: to find it, object files are read. */
 static void print_sites(struct json *json, const struct diff_view *view)
 {
     const struct diff *diff = view->diff;
-    char title[SITE_TITLE];
     json_array(json, "sites", true);
     for (size_t i = 0; i < diff->site_count; i++) {
         const struct diff_site *site = &diff->sites[i];
         const struct site_figures *a = site->of[DIFF_A], *b = site->of[DIFF_B];
+        char title[SITE_TITLE];
         json_object(json, NULL, false);
         json_address(json, "site", (a ? a : b)->site);
+        json_text(json, "title", diff_matters(site->state) ? diff_site_title(view, site, title) : NULL);
         json_text(json, "state", diff_state_name(site->state));
         for (unsigned s = 0; s < DIFF_SIDES; s++) print_site_side(json, sides[s], site->of[s]);
         print_change(json, a ? a->peak_bytes : 0, b ? b->peak_bytes : 0);
-        json_text(json, "title", diff_site_title(view, site, title));
         json_text(json, "frames", (a ? a : b)->frames);
         json_close(json);
     }
@@ -188,21 +195,21 @@ static void print_counts(struct json *json, const char *key, struct diff_counts 
     json_close(json);
 }
 
-void diff_print_json(const struct diff_view *view)
+bool diff_json(struct json *json, const char *key, const struct diff_view *view)
 {
     const struct diff *diff = view->diff;
-    struct json json = {.to = stdout};
-    json_object(&json, NULL, true);
-    print_verdict(&json, diff);
-    for (unsigned s = 0; s < DIFF_SIDES; s++) print_side(&json, view, s);
-    print_settings(&json, diff);
-    print_figures(&json, diff);
-    print_kernels(&json, diff);
-    print_sites(&json, view);
-    json_object(&json, "counts", true);
-    print_counts(&json, "figures", diff_count_figures(diff));
-    print_counts(&json, "kernels", diff_count_kernels(diff));
-    print_counts(&json, "sites", diff_count_sites(diff));
-    json_close(&json);
-    json_close(&json);
+    json_object(json, key, true);
+    bool good = print_verdict(json, diff);
+    for (unsigned s = 0; s < DIFF_SIDES; s++) print_side(json, view, s);
+    print_settings(json, diff);
+    print_figures(json, diff);
+    good = print_kernels(json, diff) && good;
+    print_sites(json, view);
+    json_object(json, "counts", true);
+    print_counts(json, "figures", diff_count_figures(diff));
+    print_counts(json, "kernels", diff_count_kernels(diff));
+    print_counts(json, "sites", diff_count_sites(diff));
+    json_close(json);
+    json_close(json);
+    return good;
 }

@@ -6,6 +6,7 @@
 
 #include "tools/analyses/diff.h"
 #include "tools/model/site_title.h"
+#include "tools/text/json.h"
 
 struct diff_view {
     const struct diff *diff;
@@ -26,8 +27,10 @@ static inline const char *diff_site_title(const struct diff_view *view, const st
 /* The first line: which trace is better, and by how much, or what cannot be compared. Ends with a newline. */
 void diff_headline(const struct diff *diff, FILE *to);
 
-/* diff_text.c, diff_json.c: print everything on stdout. diff_print_text returns the exit status. */
+/* diff_text.c: prints everything on stdout. Returns the exit status. */
 int diff_print_text(const struct diff_view *view);
-void diff_print_json(const struct diff_view *view);
+
+/* diff_json.c: everything as one object. False: out of memory; the object is closed, but incomplete. */
+bool diff_json(struct json *json, const char *key, const struct diff_view *view);
 
 #endif

@@ -11,7 +11,6 @@ int trace_chunks(int argc, char **argv);
 int trace_check(int argc, char **argv);
 int trace_export(int argc, char **argv);
 int trace_sites(int argc, char **argv);
-int trace_diff(int argc, char **argv);
 int trace_ranks(int argc, char **argv);
 int trace_dump(int argc, char **argv);
 
