@@ -264,11 +264,17 @@ class Top(ToolTest):
         self.assertFalse(has_page(ended.pid))
 
     def test_the_screen_comes_and_goes(self):
+        for locale, mark in (("C.UTF-8", "\u2591"), ("C", "-"), ("no_SUCH.UTF-8", "-")):
+            with self.subTest(locale=locale):
+                self.screen(locale, mark)
+
+    def screen(self, locale, mark):
         program = self.start()
-        after_step(program, 4)
+        after_step(program, 1)
         child, terminal = pty.fork()
         if child == 0:
-            os.execve(TOOL, [TOOL, "top", "--interval", "0.1", str(program.pid)], clean_environment(TERM="xterm-256color", LINES="30", COLUMNS="100"))
+            os.execve(TOOL, [TOOL, "top", "--interval", "0.1", str(program.pid)],
+                      clean_environment(TERM="xterm-256color", LINES="30", COLUMNS="100", LC_ALL=locale))
         shown, keys = b"", iter([b"j", b"k", b" ", b"p", b"q"])
         while select.select([terminal], [], [], 60)[0]:
             try:
@@ -276,13 +282,14 @@ class Top(ToolTest):
             except OSError:
                 break
             shown += part
-            if f"process {program.pid}".encode() in shown:
+            if f"{mark} unused".encode() in shown or b"unused " in shown:
                 os.write(terminal, next(keys, b"q"))
         _, status = os.waitpid(child, 0)
         os.close(terminal)
         self.assertEqual(status, 0)
         self.assertIn(b"sluice top", shown)
         self.assertIn(b"paused", shown)
+        self.assertIn(f"{mark} unused".encode(), shown)
         self.assertIn(b"\x1b[?1049l", shown)  # the terminal is as it was
         self.assertIsNone(program.poll())
 
