@@ -249,8 +249,7 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     for (int s = 0; s < SL_SHARED_STREAM && !device_gone; s++)
         if (core->streams.before_capture[s])
             backend->event_delete(backend->self, core->streams.before_capture[s]);
-    for (int i = 0; i < SL_STALLS && !device_gone; i++)
-        if (core->stalls.at[i].reached) backend->event_delete(backend->self, core->stalls.at[i].reached);
+    sl_stalls_close(&core->stalls, device_gone);
     sl_sampler_close(&core->sampling, device_gone);
     sl_durations_close(&core->sampling.durations);
     sl_schedule_close(&core->schedule, device_gone);

@@ -21,6 +21,7 @@ static void end_iteration(struct sl_core *core)
 {
     sl_migrator_share_link(&core->migrator, sl_host_lending_link(core));
     sl_stalls_settle(&core->stalls);
+    sl_stalls_step(&core->stalls);
     sl_samples_settle(&core->sampling);
     if (core->budget.pressure)
         sl_migrator_measure(&core->migrator, &core->migrator.link_in_bytes_per_s,

@@ -7,7 +7,7 @@
 #include "core/core.h"
 #include "core/decide.h"
 
-#define MOST_SLOTS (1 << 17) /* no scan of more, which would take longer than a millisecond */
+#define STEPS_TO_KEEP 8 /* a step measured by the device's clock is shown for so many more */
 
 static struct sl_monitor_page *page;
 
@@ -23,12 +23,14 @@ void sl_monitor_begin(struct sl_core *core)
     sl_monitor_update(core);
 }
 
-static struct sl_monitor_sums sums_of(const struct sl_stats *stats)
+static struct sl_monitor_sums sums_of(const struct sl_core *core)
 {
+    const struct sl_stats *stats = &core->stats;
     const struct sl_counts *total = &stats->total;
     struct sl_monitor_sums sums = {.launches = total->launches,
                                    .stalls = total->stalls,
                                    .stall_ns = total->stall_ns,
+                                   .unmeasured_stalls = core->stalls.unmeasured,
                                    .demand_misses = total->demand_misses,
                                    .late_prefetches = total->late_prefetches,
                                    .mispredictions = stats->mispredictions,
@@ -85,44 +87,13 @@ static void name_difference(struct sl_core *core)
     sl_decision_name(&core->scanner, monitor->came, monitor->figures.came, SL_MONITOR_NAME);
 }
 
-static void add_slot(const struct sl_arena *arena, const struct sl_slot *slot, uint64_t *bytes,
-                     uint64_t *resident_bytes)
-{
-    uint64_t end = slot->address + slot->bytes;
-    *bytes += slot->bytes;
-    for (uint64_t at = slot->address; at < end;) {
-        uint64_t next = (at | (arena->chunk_bytes - 1)) + 1, part = (next < end ? next : end) - at;
-        sl_chunk chunk = sl_arena_chunk(arena, at);
-        if (chunk != SL_NONE && sl_chunk_is_resident(sl_arena_record(arena, chunk))) *resident_bytes += part;
-        at = next;
-    }
-}
-
-static void scan(struct sl_core *core, uint64_t now)
-{
-    struct sl_monitor *monitor = &core->monitor;
-    struct sl_monitor_figures *figures = &monitor->figures;
-    const struct sl_placement *placement = &core->placement;
-    uint64_t asked = atomic_load_explicit(monitor->asked, memory_order_relaxed);
-    if (asked == monitor->answered || placement->noted || placement->slot_count > MOST_SLOTS) return;
-    monitor->answered = asked;
-    figures->lasting_bytes = figures->lasting_resident_bytes = 0;
-    figures->temporary_bytes = figures->temporary_resident_bytes = 0;
-    for (uint32_t s = 0; s < placement->slot_count; s++) {
-        const struct sl_slot *slot = &placement->slots[s];
-        if (!slot->live || slot->pinned) continue;
-        if (slot->number <= monitor->allocations_before)
-            add_slot(&core->arena, slot, &figures->lasting_bytes, &figures->lasting_resident_bytes);
-        else
-            add_slot(&core->arena, slot, &figures->temporary_bytes, &figures->temporary_resident_bytes);
-    }
-    figures->scanned = now;
-}
-
 static void fill_memory(const struct sl_core *core, struct sl_monitor_figures *figures)
 {
+    int64_t charged = atomic_load(&core->budget.charged_bytes);
     figures->budget_bytes = sl_budget_bytes(&core->budget);
     figures->resident_bytes = atomic_load(&core->migrator.occupied_bytes);
+    figures->taken_bytes = charged > 0 ? (uint64_t)charged : 0;
+    figures->lost_bytes = atomic_load(&core->budget.watch.lost_bytes);
     figures->peak_resident_bytes = core->stats.peak_occupied_bytes;
     figures->chunk_bytes = core->arena.chunk_bytes;
     figures->live_bytes = core->placement.live_bytes;
@@ -142,7 +113,7 @@ void sl_monitor_update(struct sl_core *core)
     uint64_t now = sl_clock_ticks();
     struct sl_predictor_counts predictor = sl_history_counts(&core->history);
     figures->updated = now;
-    figures->total = sums_of(&core->stats);
+    figures->total = sums_of(core);
     figures->fed = predictor.fed;
     figures->predicted = predictor.predicted;
     figures->plans = core->stats.plans;
@@ -150,7 +121,8 @@ void sl_monitor_update(struct sl_core *core)
     fill_memory(core, figures);
     note_plan(core, now);
     name_difference(core);
-    scan(core, now);
+    sl_monitor_memory_scan(&monitor->memory, core, atomic_load_explicit(monitor->asked, memory_order_relaxed),
+                           now, figures);
     sl_monitor_page_write(monitor->entry, figures);
 }
 
@@ -160,14 +132,16 @@ void sl_monitor_step(struct sl_core *core)
     struct sl_monitor_figures *figures = &monitor->figures;
     if (!monitor->entry) return;
     uint64_t now = sl_clock_ticks();
-    struct sl_monitor_sums sums = sums_of(&core->stats);
+    struct sl_monitor_sums sums = sums_of(core);
     figures->step = since(&sums, &monitor->at_step);
     figures->step_time = figures->step_began ? now - figures->step_began : 0;
     figures->step_began = now;
     figures->steps = core->history.iterations;
+    bool fresh = core->stalls.steps - core->stalls.mark.step <= STEPS_TO_KEEP;
+    figures->device_step_ns = fresh ? core->stalls.step_ns : 0;
+    figures->device_stall_ns = fresh ? core->stalls.step_stall_ns : 0;
     monitor->at_step = sums;
-    monitor->allocations_before = monitor->allocations_at_step;
-    monitor->allocations_at_step = core->placement.allocations;
+    sl_monitor_memory_step(&monitor->memory, core->placement.allocations, core->ticks.now);
     sl_monitor_update(core);
 }
 

@@ -1,11 +1,12 @@
 /* What a core shows of its run to `sluice top`. Caller holds the order lock, unless said otherwise.
  *
  * The figures are stored in shared memory (monitor_page.h) from time to time. When a reader asks, all
- * allocations are scanned once for what fills the budget. Nothing here makes a system call. */
+ * allocations are visited once for what fills the budget (monitor_memory.h). Nothing here makes a system
+ * call. */
 #ifndef SLUICE_MONITOR_H
 #define SLUICE_MONITOR_H
 
-#include "core/monitor_page.h"
+#include "core/monitor_memory.h"
 
 struct sl_core;
 
@@ -13,11 +14,9 @@ struct sl_core;
 struct sl_monitor {
     struct sl_monitor_entry *entry;
     const _Atomic uint64_t *asked;
-    uint64_t answered;                 /* the last *asked that a scan answered */
     struct sl_monitor_figures figures; /* as last stored */
     struct sl_monitor_sums at_step;    /* total when the current step began */
-    uint64_t allocations_at_step,
-        allocations_before;   /* so far, when the current step and the last one began */
+    struct sl_monitor_memory memory;
     uint64_t plan_generation; /* of the plan whose begin is known */
     sl_symbol expected, came; /* symbols of the last misprediction, if `differs` */
     bool differs;             /* they are not in `figures` yet */

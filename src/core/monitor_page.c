@@ -29,6 +29,11 @@ struct sl_monitor_page {
 #define WORDS (sizeof(struct sl_monitor_figures) / sizeof(uint64_t))
 _Static_assert(sizeof(struct sl_monitor_figures) % sizeof(uint64_t) == 0, "it is copied word by word");
 
+const char *const sl_kind_names[SL_KINDS] = {
+    [SL_KIND_LASTING] = "lasting", [SL_KIND_IDLE] = "idle",       [SL_KIND_TEMPORARY] = "temporary",
+    [SL_KIND_PINNED] = "pinned",   [SL_KIND_UNKNOWN] = "unknown",
+};
+
 static char opened[SL_MONITOR_PATH]; /* path of the file while it exists; else "" */
 
 /* --- locks: on the first byte, as long as the file is mapped */
@@ -216,6 +221,7 @@ static void convert(const struct sl_monitor_head *head, struct sl_monitor_figure
             *moments[i] =
                 head->opened_ns + (uint64_t)((double)(*moments[i] - head->opened_ticks) * ns_per_tick);
     figures->step_time = (uint64_t)((double)figures->step_time * ns_per_tick);
+    figures->scan_time = (uint64_t)((double)figures->scan_time * ns_per_tick);
 }
 
 static enum sl_status read_page(int file, struct sl_monitor_record *out)

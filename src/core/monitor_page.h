@@ -18,7 +18,7 @@
 
 #include "base/types.h"
 
-#define SL_MONITOR_VERSION 1
+#define SL_MONITOR_VERSION 2
 #define SL_MONITOR_DEVICES 32 /* as SL_MOST_CORES */
 #define SL_MONITOR_FOLDER "/dev/shm"
 #define SL_MONITOR_NAME 64 /* of a kernel, cut */
@@ -33,25 +33,50 @@ enum sl_monitor_plan {
     SL_MONITOR_NOT_MADE, /* the policy makes none */
 };
 
+/* Kinds of allocations, or parts of them, by what the core sees of their use. */
+enum sl_kind {
+    SL_KIND_LASTING,   /* allocated before the last whole step */
+    SL_KIND_IDLE,      /* the same, in chunks that no launch has used since that step began */
+    SL_KIND_TEMPORARY, /* allocated later */
+    SL_KIND_PINNED,    /* in pinned host memory, used in place */
+    SL_KIND_UNKNOWN,   /* no whole step has ended yet */
+    SL_KINDS,
+};
+extern const char *const sl_kind_names[SL_KINDS];
+
+/* The bytes of a kind. allocated = resident + host + empty. */
+struct sl_monitor_kind {
+    uint64_t allocated_bytes;
+    uint64_t resident_bytes; /* on the device, or on their way there */
+    uint64_t arriving_bytes; /* of these: not known to have arrived */
+    uint64_t host_bytes;     /* only in host memory */
+    uint64_t empty_bytes;    /* without a content: not used since they were allocated */
+};
+
 /* Sums since the start of the run, or of a step. */
 struct sl_monitor_sums {
-    uint64_t launches, stalls, stall_ns;
+    uint64_t launches, stalls, stall_ns, unmeasured_stalls;
     uint64_t demand_misses, late_prefetches, mispredictions;
     uint64_t in_bytes[3], out_bytes[3]; /* by enum sl_move_cause */
     uint64_t remote_bytes;
 };
 
 /* A device's figures. Moments and durations (updated, step_began, step_time, plan_taken, mispredicted,
- * scanned) are in ticks of sl_clock_ticks in the page, and in nanoseconds of CLOCK_MONOTONIC as
+ * scanned, scan_time) are in ticks of sl_clock_ticks in the page, and in nanoseconds of CLOCK_MONOTONIC as
  * sl_monitor_read returns them. */
 struct sl_monitor_figures {
     uint64_t updated;
     char policy[16], daemon[16];
     uint64_t steps;      /* ended training steps, or other repetitions that the predictor found */
     uint64_t step_began; /* of the current step; 0: none has ended yet */
-    uint64_t step_time;  /* duration of the last one */
+    uint64_t step_time;  /* duration of the last one, by the host's clock */
+    /* The same by the device's clock, on which stalls are measured; a mean if steps end unseen. 0: unknown.
+     */
+    uint64_t device_step_ns, device_stall_ns;
     struct sl_monitor_sums total, step;
     uint64_t budget_bytes, resident_bytes, peak_resident_bytes, chunk_bytes;
+    uint64_t taken_bytes; /* of the device, by the program past sluice; they are not in the budget */
+    uint64_t lost_bytes;  /* by others since the start; the same */
     uint64_t live_bytes, need_bytes, pinned_bytes; /* allocated now; their peak; in pinned host memory */
     uint64_t host_bytes, host_limit_bytes;         /* taken by chunks; the most they may take */
     uint64_t link_in_bytes_per_s, link_out_bytes_per_s;
@@ -63,9 +88,11 @@ struct sl_monitor_figures {
     uint64_t mispredicted;       /* when the last misprediction was seen; 0: never */
     uint64_t mispredicted_event; /* its number among the events */
     char expected[SL_MONITOR_NAME], came[SL_MONITOR_NAME];
-    /* Found by a scan, which a reader asks for. `lasting`: allocated before the last whole step. */
-    uint64_t scanned; /* 0: never */
-    uint64_t lasting_bytes, lasting_resident_bytes, temporary_bytes, temporary_resident_bytes;
+    /* Found by a scan, which a reader asks for: see monitor_memory.h. */
+    uint64_t scanned;   /* when it was complete; 0: never */
+    uint64_t scan_time; /* from its begin; 0: all is of one moment */
+    struct sl_monitor_kind kinds[SL_KINDS];
+    uint64_t unused_bytes; /* on the device, in no allocation: dead, or gaps */
 };
 
 struct sl_monitor_entry {

@@ -22,13 +22,31 @@ static void settle(struct sl_stalls *stalls, struct sl_stall *stall)
     sl_record(stalls->recorder, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
 }
 
+/* Makes the first stall of a step the mark, unless the mark is newer. The stall's entry gets the event of the
+ * mark before. *steps: between the two. */
+static bool set_mark(struct sl_stalls *stalls, struct sl_stall *stall, uint32_t *steps)
+{
+    const struct sl_backend *backend = stalls->backend;
+    struct sl_step_mark *mark = &stalls->mark;
+    sl_event_handle before = mark->reached;
+    if (before && stall->step <= mark->step) return false;
+    uint64_t ns = before ? backend->event_elapsed_ns(backend->self, before, stall->reached) : 0;
+    *steps = stall->step - mark->step;
+    stalls->step_ns = ns / *steps;
+    mark->reached = stall->reached;
+    mark->step = stall->step;
+    stall->reached = before;
+    return true;
+}
+
 /* Begins with the newest stall: if a stream has passed that, it has passed its earlier ones, so the driver is
  * not asked about them. */
 void sl_stalls_settle(struct sl_stalls *stalls)
 {
     const struct sl_backend *backend = stalls->backend;
     sl_stream passed = NULL;
-    bool any = false;
+    bool any = false, marked = false;
+    uint32_t steps = 0;
     for (uint32_t i = 1; i <= SL_STALLS; i++) {
         struct sl_stall *stall = &stalls->at[(stalls->next - i) % SL_STALLS];
         if (!stall->in_sequence) continue;
@@ -36,9 +54,27 @@ void sl_stalls_settle(struct sl_stalls *stalls)
         if (!reached && !backend->event_done(backend->self, stall->reached)) continue;
         if (!reached) passed = stall->stream;
         any = true;
-        if (sl_migrator_done(stalls->migrator, &stalls->migrator->in, stall->in_sequence))
-            settle(stalls, stall);
+        if (!sl_migrator_done(stalls->migrator, &stalls->migrator->in, stall->in_sequence)) continue;
+        settle(stalls, stall);
+        if (stall->first && !marked) marked = set_mark(stalls, stall, &steps);
     }
+    if (!marked) return;
+    uint64_t stall_ns = atomic_load(&stalls->stats->total.stall_ns);
+    stalls->step_stall_ns = stalls->step_ns ? (stall_ns - stalls->mark.stall_ns) / steps : 0;
+    stalls->mark.stall_ns = stall_ns;
+}
+
+void sl_stalls_step(struct sl_stalls *stalls)
+{
+    stalls->steps++;
+}
+
+void sl_stalls_close(struct sl_stalls *stalls, bool device_gone)
+{
+    const struct sl_backend *backend = stalls->backend;
+    for (uint32_t i = 0; i < SL_STALLS && !device_gone; i++)
+        if (stalls->at[i].reached) backend->event_delete(backend->self, stalls->at[i].reached);
+    if (stalls->mark.reached && !device_gone) backend->event_delete(backend->self, stalls->mark.reached);
 }
 
 struct sl_stall *sl_stall_new(struct sl_stalls *stalls)
@@ -46,11 +82,16 @@ struct sl_stall *sl_stall_new(struct sl_stalls *stalls)
     struct sl_stall *stall = &stalls->at[stalls->next % SL_STALLS];
     if (stalls->next % SL_STALLS == 0 && stall->in_sequence) sl_stalls_settle(stalls);
     stalls->next++;
-    if (atomic_load(&stall->given)) return NULL; /* its thread has not enqueued its wait yet */
+    bool given = atomic_load(&stall->given); /* its thread has not enqueued its wait yet */
+    if (given || stall->in_sequence) stalls->unmeasured++;
+    if (given) return NULL;
     stall->in_sequence = 0;
     if (!sl_backend_has_timed_event(stalls->backend, &stall->reached)) return NULL;
     stall->tick = stalls->ticks->now;
     stall->iteration = atomic_load(&stalls->stats->iteration);
+    stall->step = stalls->steps;
+    stall->first = stalls->last_first != stalls->steps;
+    stalls->last_first = stalls->steps;
     atomic_store(&stall->given, true);
     return stall;
 }

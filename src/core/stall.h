@@ -1,11 +1,15 @@
-/* Measures how long launches wait for fetches. */
+/* Measures how long launches wait for fetches, and how long a step takes by the same clock.
+ *
+ * Stalls are measured by events, on the device's clock, which need not be the host's: a software device
+ * simulates its times. So the step is measured by the events of stalls as well, and nothing more is
+ * recorded. */
 #ifndef SLUICE_STALL_H
 #define SLUICE_STALL_H
 
 #include "core/record.h"
 #include "move/migrator.h"
 
-#define SL_STALLS 64
+#define SL_STALLS 256
 
 struct sl_stalls {
     const struct sl_backend *backend;
@@ -20,9 +24,22 @@ struct sl_stalls {
         _Atomic bool given;           /* a thread owns the entry and has not enqueued its wait yet */
         sl_stream stream;             /* the launch's */
         sl_tick tick;
-        uint32_t iteration;
+        uint32_t iteration, step;
+        bool first; /* of its step */
     } at[SL_STALLS];
     uint32_t next;
+    uint64_t unmeasured; /* so far: their entries were needed again before the device got there */
+    uint32_t steps;      /* begun so far */
+    uint32_t last_first; /* `steps` at the last stall that was the first of its step; 0: none yet */
+    /* Where a stream got to the first stall of the newest step that is known to have got there. */
+    struct sl_step_mark {
+        sl_event_handle reached; /* NULL: none yet */
+        uint32_t step;
+        uint64_t stall_ns; /* of the stalls settled by then */
+    } mark;
+    /* Between the last two marks, for each step: its duration, and the stalls settled meanwhile; 0: unknown.
+     */
+    uint64_t step_ns, step_stall_ns;
 };
 
 /* An entry for the launch being begun, which has to wait. NULL: the stall is not measured. Caller holds the
@@ -34,5 +51,9 @@ void sl_stall_wait(struct sl_stalls *stalls, struct sl_stall *stall, sl_stream s
 
 /* Reads the stalls whose launches and fetches are done. Caller holds the order lock. */
 void sl_stalls_settle(struct sl_stalls *stalls);
+/* A step begins with the next launch. Caller holds the order lock. */
+void sl_stalls_step(struct sl_stalls *stalls);
+/* Deletes the events, unless the device is gone. Accepts a zeroed one. */
+void sl_stalls_close(struct sl_stalls *stalls, bool device_gone);
 
 #endif

@@ -1,11 +1,14 @@
 """What `sluice top` shows of running programs: their own figures, and nothing happens to them."""
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
+import time
 import unittest
 
 from support import SOURCE, TOOL, ToolTest, clean_environment, sluice
@@ -79,17 +82,53 @@ class Top(ToolTest):
         self.assertGreater(device["step_seconds"], 0)
         self.assertLess(device["last_step"]["launches"], device["total"]["launches"])
 
-    def test_asking_shows_what_fills_the_budget(self):
-        program = self.start()
+    def answered(self, program):
+        """A device whose allocations were seen all at once, when its other figures were stored. One thread moves and counts."""
+        while True:
+            (device,) = self.look(program)["devices"]
+            memory = device["memory"]
+            if "kinds" in memory and memory["seen_seconds_before"] == memory["seen_for_seconds"] == 0:
+                return device
+
+    def test_the_kinds_add_up_and_are_those_of_the_trace(self):
+        trace = self.folder / "trace"
+        program = self.start("--daemon", "inline", "--trace", trace, steps=16)
+        after_step(program, 6)
+        answers = []
+        while len(answers) < 4:
+            memory = self.answered(program)["memory"]
+            kinds = memory["kinds"]
+            for kind in kinds.values():
+                self.assertEqual(kind["allocated_bytes"], kind["resident_bytes"] + kind["host_bytes"] + kind["empty_bytes"])
+                self.assertLessEqual(kind["arriving_bytes"], kind["resident_bytes"])
+            self.assertEqual(sum(kind["allocated_bytes"] for kind in kinds.values()), memory["allocated_bytes"])
+            resident = sum(kind["resident_bytes"] for kind in kinds.values())
+            self.assertEqual(resident + memory["unused_resident_bytes"], memory["resident_bytes"])
+            answers.append(kinds)
+            after_step(program, 6 + 2 * len(answers))
+        _, errors = program.communicate(timeout=120)
+        self.assertEqual(program.returncode, 0, errors)
+        of_class = json.loads(sluice("trace", "info", "--json", trace).stdout)["peak_by_class"]
+        kept = sum(of_class[name] for name in ("parameters", "gradients", "optimizer state", "inputs"))
+        for kinds in answers:
+            lasting = kinds["lasting"]["allocated_bytes"] + kinds["idle"]["allocated_bytes"]
+            self.assertAlmostEqual(lasting, kept, delta=4096)  # sums, such as of the loss
+            self.assertLessEqual(kinds["temporary"]["allocated_bytes"], of_class["activations"] + of_class["workspaces"] + 4096)
+            self.assertEqual(kinds["unknown"]["allocated_bytes"] + kinds["pinned"]["allocated_bytes"], 0)
+
+    def test_the_parts_of_a_step_are_on_one_clock(self):
+        program = self.start("--daemon", "inline")
         after_step(program, 8)
-        self.look(program)
-        after_step(program, 10)
+        line = program.stdout.readline()
+        told = float(re.search(r" time_ms (\S+)", line).group(1)) * 1e-3  # the same clock, a software device's
         stopped(program)
         (device,) = self.look(program)["devices"]
-        memory = device["memory"]
-        parts = memory["lasting_resident_bytes"] + memory["temporary_resident_bytes"]
-        self.assertGreater(memory["lasting_bytes"], memory["budget_bytes"])  # parameters and optimizer state
-        self.assertTrue(0 < parts <= memory["resident_bytes"] + memory["chunk_bytes"], memory)
+        step = device["device_step"]
+        self.assertAlmostEqual(step["seconds"], told, delta=0.1 * told)
+        self.assertAlmostEqual(step["seconds"], step["stall_seconds"] + step["other_seconds"], delta=2e-9)
+        self.assertGreater(step["stall_seconds"], 0.2 * step["seconds"])  # the budget is a third of the need
+        text = sluice("top", "--once", str(program.pid)).stdout
+        self.assertRegex(text, r"(?m)^ +by the device's clock .*: .* stalled \(\d+\.\d %\), .* not$")
 
     def test_names_ranks_and_hidden_runs(self):
         programs = [self.start(OMPI_COMM_WORLD_LOCAL_RANK=str(r), OMPI_COMM_WORLD_RANK=str(r), OMPI_COMM_WORLD_LOCAL_SIZE="2") for r in range(2)]
@@ -125,11 +164,13 @@ class Top(ToolTest):
             elif not line.startswith("# HELP "):
                 name, labels, value = re.fullmatch(r'(\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)+)\} (\S+)', line).groups()
                 self.assertIn(f'process="{program.pid}"', labels)
-                cause = re.search(r'direction="(\w+)",cause="(\w+)"', labels)
+                cause = re.search(r'(?:direction|kind)="(\w+)",(?:cause|place)="(\w+)"', labels)
                 values[(name, *(cause.groups() if cause else ()))] = float(value)
         self.assertEqual({name for name, *_ in values}, set(types))
         self.assertTrue(all((kind == "counter") == name.endswith("_total") for name, kind in types.items()))
         self.assertEqual(values[("sluice_budget_bytes",)], device["memory"]["budget_bytes"])
+        self.assertIn(("sluice_kind_bytes", "temporary", "host"), values)
+        self.assertAlmostEqual(values[("sluice_device_step_seconds",)], device["device_step"]["seconds"], delta=1e-9)
         self.assertEqual(values[("sluice_launches_total",)], device["total"]["launches"])
         self.assertEqual(values[("sluice_copied_bytes_total", "in", "plan")], device["total"]["bytes_in"]["plan"])
         self.assertEqual(values[("sluice_copied_bytes_total", "out", "demand")], device["total"]["bytes_out"]["demand"])
@@ -156,13 +197,61 @@ class Top(ToolTest):
         self.assertIn("weights_hash", rest[-1])
         self.assertEqual(alone[-len(rest):], rest)
 
+    def test_a_watcher_outlives_the_program(self):
+        program, path = self.start(), self.folder / "metrics"
+        after_step(program, 2)
+        watcher = subprocess.Popen([TOOL, "top", "--interval", "0.05", "--prometheus", str(path), str(program.pid)],
+                                   env=clean_environment(), stderr=subprocess.PIPE, text=True)
+        self.addCleanup(watcher.stderr.close)
+        self.wait_for(lambda: path.exists() and "sluice_budget_bytes{" in path.read_text())
+        program.kill()
+        program.wait()
+        self.wait_for(lambda: "sluice_budget_bytes{" not in path.read_text())
+        watcher.send_signal(signal.SIGTERM)
+        self.assertEqual((watcher.wait(timeout=60), watcher.stderr.read()), (0, ""))
+
+    @staticmethod
+    def wait_for(condition):
+        end = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < end
+            os.sched_yield()
+
+    def foreign_page(self, number, content):
+        """A page of a process that seems to run: its file is locked."""
+        path = f"{SHM}/sluice-monitor-{os.geteuid()}-{number}"
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "wb")
+        self.addCleanup(os.unlink, path)
+        self.addCleanup(file.close)
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))
+        file.write(content)
+        file.flush()
+
+    def test_pages_that_cannot_be_read_are_passed_over(self):
+        program = self.start()
+        after_step(program, 2)
+        stopped(program)
+        with open(f"{SHM}/sluice-monitor-{os.geteuid()}-{program.pid}", "rb") as file:
+            page = file.read()
+        first = 1 << 30  # no process has such a number
+        self.foreign_page(first, page[:len(page) // 2])
+        self.foreign_page(first + 1, b"a letter" * 100)
+        self.foreign_page(first + 2, b"")
+        self.foreign_page(first + 3, page[:8] + (999).to_bytes(4, "little") + page[12:])
+        result = sluice("top", "--once", "--json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        runs = json.loads(result.stdout)
+        self.assertIn(program.pid, {run["process"] for run in runs["runs"]})
+        self.assertGreaterEqual(runs["of_other_versions"], 1)
+        self.assertRegex(sluice("top", "--once").stdout, r"(?m)^\d+ programs? (is|are) managed by another version of sluice")
+        self.look(program)
+
     def test_a_killed_program_is_gone(self):
         program = self.start()
         after_step(program, 2)
         self.assertTrue(has_page(program.pid))
         program.kill()
         program.wait()
-        self.assertTrue(has_page(program.pid))
         self.assertEqual(sluice("top", "--once", str(program.pid)).returncode, 1)
         after_step(self.start(), 1)  # the next one cleans up
         self.assertFalse(has_page(program.pid))
@@ -173,11 +262,17 @@ class Top(ToolTest):
         self.assertFalse(has_page(ended.pid))
 
     def test_the_screen_comes_and_goes(self):
+        for locale, mark in (("C.UTF-8", "\u2591"), ("C", "-"), ("no_SUCH.UTF-8", "-")):
+            with self.subTest(locale=locale):
+                self.screen(locale, mark)
+
+    def screen(self, locale, mark):
         program = self.start()
-        after_step(program, 4)
+        after_step(program, 1)
         child, terminal = pty.fork()
         if child == 0:
-            os.execve(TOOL, [TOOL, "top", "--interval", "0.1", str(program.pid)], clean_environment(TERM="xterm-256color", LINES="30", COLUMNS="100"))
+            os.execve(TOOL, [TOOL, "top", "--interval", "0.1", str(program.pid)],
+                      clean_environment(TERM="xterm-256color", LINES="30", COLUMNS="100", LC_ALL=locale))
         shown, keys = b"", iter([b"j", b"k", b" ", b"p", b"q"])
         while select.select([terminal], [], [], 60)[0]:
             try:
@@ -185,13 +280,14 @@ class Top(ToolTest):
             except OSError:
                 break
             shown += part
-            if f"process {program.pid}".encode() in shown:
+            if f"{mark} unused".encode() in shown or b"unused " in shown:
                 os.write(terminal, next(keys, b"q"))
         _, status = os.waitpid(child, 0)
         os.close(terminal)
         self.assertEqual(status, 0)
         self.assertIn(b"sluice top", shown)
         self.assertIn(b"paused", shown)
+        self.assertIn(f"{mark} unused".encode(), shown)
         self.assertIn(b"\x1b[?1049l", shown)  # the terminal is as it was
         self.assertIsNone(program.poll())
 

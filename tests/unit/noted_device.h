@@ -5,7 +5,7 @@
 
 #include "device/backend.h"
 
-enum { NOTED_WAITS = 256 };
+enum { NOTED_WAITS = 1024 };
 
 struct noted_event {
     uint64_t recorded; /* the number of its last record, among all records; 0: never recorded */

@@ -93,6 +93,8 @@ static void allocations_are_scanned_if_somebody_asks(void **state)
     if (!core_in_child("inline")) return;
     struct sl_core *core = sl_core_running();
     const struct sl_monitor_figures *f = &record.figures[0];
+    const struct sl_monitor_kind *lasting = &f->kinds[SL_KIND_LASTING],
+                                 *temporary = &f->kinds[SL_KIND_TEMPORARY];
     for (int m = 0; m < TAKEN; m++) memory[m] = core_take(2 * SL_MIB);
     sweep(STEPS);
     sl_monitor_update(core);
@@ -101,9 +103,11 @@ static void allocations_are_scanned_if_somebody_asks(void **state)
     launch(&kernel, &late);
     sl_monitor_update(core);
     end_unless(look(false) && f->scanned > 0, 31);
-    end_unless(f->lasting_bytes == TAKEN * 2 * SL_MIB && f->temporary_bytes == 2 * SL_MIB, 32);
-    end_unless(f->temporary_resident_bytes == 2 * SL_MIB && f->lasting_resident_bytes > 0, 33);
-    end_unless(f->lasting_resident_bytes + f->temporary_resident_bytes == f->resident_bytes, 34);
+    end_unless(lasting->allocated_bytes == TAKEN * 2 * SL_MIB && temporary->allocated_bytes == 2 * SL_MIB,
+               32);
+    end_unless(temporary->resident_bytes == 2 * SL_MIB && lasting->resident_bytes > 0, 33);
+    end_unless(lasting->resident_bytes + temporary->resident_bytes + f->unused_bytes == f->resident_bytes,
+               34);
     uint64_t first = core->monitor.figures.scanned;
     sl_monitor_update(core);
     end_unless(core->monitor.figures.scanned == first, 35); /* once for each question */

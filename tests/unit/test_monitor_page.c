@@ -74,7 +74,7 @@ static void an_entry_is_never_read_in_part(void **state)
         struct sl_monitor_page *page = sl_monitor_page_open(folder);
         if (!page || write(ends[1], "x", 1) != 1) _exit(1);
         for (uint64_t i = 1;; i++) {
-            figures.steps = figures.live_bytes = figures.total.launches = figures.temporary_bytes = i;
+            figures.steps = figures.live_bytes = figures.total.launches = figures.unused_bytes = i;
             sl_monitor_page_write(sl_monitor_page_entry(page, 0), &figures);
         }
     }
@@ -88,7 +88,7 @@ static void an_entry_is_never_read_in_part(void **state)
         const struct sl_monitor_figures *f = &record.figures[0];
         assert_int_equal(f->steps, f->live_bytes);
         assert_int_equal(f->steps, f->total.launches);
-        assert_int_equal(f->steps, f->temporary_bytes);
+        assert_int_equal(f->steps, f->unused_bytes);
     }
     kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);

@@ -1,5 +1,6 @@
-/* For how long launches waited for fetches: breaks if a stall is counted twice, for another iteration, before
- * it is over or by another fetch's event, or if a launch that cannot be measured does not wait. */
+/* For how long launches waited for fetches, and how long steps took by the same clock: breaks if a stall is
+ * counted twice, for another iteration, before it is over or by another fetch's event, if a launch that
+ * cannot be measured does not wait, or if a step begins with another stall than its first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,9 +73,9 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    for (int i = 0; i < SL_STALLS; i++)
-        if (stalls.at[i].reached) device.backend.event_delete(&device, stalls.at[i].reached);
+    sl_stalls_close(&stalls, false);
     sl_link_direction_close(&migrator.in, &device.backend);
+    assert_int_equal(device.deleted, device.made);
     sl_stats_close(&stats);
     return 0;
 }
@@ -289,6 +290,63 @@ static void without_a_record_it_waits_all_the_same(void **state)
     assert_int_equal(stats.total.stall_ns, 100);
 }
 
+/* From the first stall of one step to that of the next, however many each has. */
+static void a_step_is_measured_by_its_stalls(void **state)
+{
+    (void)state;
+    launch(500, fetch(600)); /* before the first step */
+    for (uint64_t step = 1; step <= 3; step++) {
+        settle_at(10000 * step);
+        sl_stalls_step(&stalls);
+        assert_int_equal(stalls.step_ns, step == 3 ? 10000 : 0);
+        launch(10000 * step + 7, fetch(10000 * step + 107));
+        launch(10000 * step + 500, fetch(10000 * step + 530));
+    }
+    settle_at(40000);
+    assert_int_equal(stalls.step_ns, 10000);
+    assert_int_equal(stalls.step_stall_ns, 130);
+}
+
+/* A step without a stall, or whose stall is known late, is measured together with the next. */
+static void steps_that_end_unseen_are_a_mean(void **state)
+{
+    (void)state;
+    sl_stalls_step(&stalls);
+    launch(1000, fetch(1100));
+    settle_at(2000);
+    sl_stalls_step(&stalls);
+    launch(4000, fetch(4060));
+    sl_stalls_step(&stalls);
+    sl_stalls_step(&stalls);
+    launch(7000, fetch(7030)); /* the third step after the first */
+    settle_at(9000);
+    assert_int_equal(stalls.step_ns, 2000);
+    assert_int_equal(stalls.step_stall_ns, 30);
+}
+
+/* The first stall of an earlier step ends after that of a later one: its stream is behind. */
+static void an_earlier_step_is_no_mark(void **state)
+{
+    (void)state;
+    uint64_t sequence = fetch(900);
+    sl_stalls_step(&stalls);
+    launch_on(&other, 6000, sequence);
+    sl_stalls_step(&stalls);
+    launch(1000, sequence);
+    settle_at(5000);
+    assert_int_equal(stalls.mark.step, 2);
+    settle_at(6000);
+    assert_int_equal(stalls.mark.step, 2);
+}
+
+static void what_is_not_measured_is_counted(void **state)
+{
+    (void)state;
+    uint64_t sequence = fetch(UINT64_C(1) << 32);
+    for (uint64_t i = 0; i < SL_STALLS + 3; i++) launch(1000 + i, sequence);
+    assert_int_equal(stalls.unmeasured, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +359,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(more_stalls_than_places, begin, end),
         cmocka_unit_test_setup_teardown(the_device_is_far_behind, begin, end),
         cmocka_unit_test_setup_teardown(a_place_is_one_threads, begin, end),
+        cmocka_unit_test_setup_teardown(a_step_is_measured_by_its_stalls, begin, end),
+        cmocka_unit_test_setup_teardown(steps_that_end_unseen_are_a_mean, begin, end),
+        cmocka_unit_test_setup_teardown(an_earlier_step_is_no_mark, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_not_measured_is_counted, begin, end),
         cmocka_unit_test_setup_teardown(without_an_event_it_waits_all_the_same, begin, end),
         cmocka_unit_test_setup_teardown(without_a_record_it_waits_all_the_same, begin, end),
     };

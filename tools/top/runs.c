@@ -46,8 +46,9 @@ static void add(const char *path, void *context)
         return;
     }
     struct sl_monitor_record *record = &runs->all[runs->count];
-    if (sl_monitor_read(path, true, record) != SL_OK || !record->running || !is_wanted(search, record))
-        return;
+    enum sl_status status = sl_monitor_read(path, true, record);
+    if (status == SL_ERR_VERSION && record->running && !search->name_count) runs->others++;
+    if (status != SL_OK || !record->running || !is_wanted(search, record)) return;
     defuse(record);
     runs->count++;
 }
@@ -61,7 +62,7 @@ static int by_process(const void *a, const void *b)
 bool runs_look(struct runs *runs, const char *folder, char **names, size_t name_count)
 {
     struct search search = {runs, names, name_count};
-    runs->count = 0;
+    runs->count = runs->others = 0;
     runs->no_memory = false;
     sl_monitor_list(folder, add, &search);
     if (runs->count) qsort(runs->all, runs->count, sizeof(*runs->all), by_process);
@@ -85,9 +86,17 @@ uint64_t run_bytes(const uint64_t by_cause[3])
     return by_cause[0] + by_cause[1] + by_cause[2];
 }
 
+uint64_t run_other_ns(const struct sl_monitor_figures *figures)
+{
+    return figures->device_step_ns > figures->device_stall_ns
+               ? figures->device_step_ns - figures->device_stall_ns
+               : 0;
+}
+
 double run_speed(const struct sl_monitor_figures *figures, const uint64_t by_cause[3])
 {
-    return run_has_step(figures) ? 1e9 * (double)run_bytes(by_cause) / (double)figures->step_time : 0;
+    uint64_t step_ns = figures->device_step_ns ? figures->device_step_ns : figures->step_time;
+    return run_has_step(figures) ? 1e9 * (double)run_bytes(by_cause) / (double)step_ns : 0;
 }
 
 const char *run_plan_text(const struct sl_monitor_figures *figures)

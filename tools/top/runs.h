@@ -10,6 +10,7 @@
 struct runs {
     struct sl_monitor_record *all; /* by process */
     uint32_t count, room;
+    uint32_t others; /* programs of sluice's other versions, which cannot be read; 0 if `names` are given */
     uint64_t looked_ns; /* CLOCK_MONOTONIC */
     bool no_memory;
 };
@@ -26,7 +27,10 @@ void runs_free(struct runs *runs); /* accepts a zeroed one */
 bool run_has_step(const struct sl_monitor_figures *figures);
 /* Of all causes together. */
 uint64_t run_bytes(const uint64_t by_cause[3]);
-/* Bytes a second over the last step; 0 without one. */
+/* The part of the last step in which no stream stalled, by the device's clock. Stalls of several streams add
+ * up, so it may be less. */
+uint64_t run_other_ns(const struct sl_monitor_figures *figures);
+/* Bytes a second over the last step, by the device's clock if that is known; 0 without one. */
 double run_speed(const struct sl_monitor_figures *figures, const uint64_t by_cause[3]);
 /* One word: "followed". */
 const char *run_plan_text(const struct sl_monitor_figures *figures);

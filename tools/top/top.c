@@ -82,7 +82,7 @@ static int once(struct top *top, bool json)
         top_write_json(stdout, &top->runs);
     else if (!top->prometheus)
         print_once(top);
-    if (!top->runs.count && (top->name_count || !(json || top->prometheus)))
+    if (!top->runs.count && !top->runs.others && (top->name_count || !(json || top->prometheus)))
         return failure("no managed program %sis running", top->name_count ? "of that name or number " : "");
     return EXIT_OK;
 }
@@ -130,8 +130,11 @@ int command_top(int argc, char **argv)
             "Shows the user's running programs that sluice manages, all or the named ones: memory, steps, "
             "copies, misses and the plan. Looking and quitting never disturb them. SLUICE_TOP=off in a "
             "program's environment hides it. Keys: q quits, space pauses, arrows scroll.\n"
-            "lasting: allocated before the last whole step (parameters, optimizer state); temporary: later. "
-            "Steps are timed by the host's clock, stalls by the device's.\n",
+            "lasting: allocated before the last whole step (parameters, optimizer state); idle: the same, "
+            "and no "
+            "launch has used its chunks since that step began; temporary: allocated later (activations); "
+            "unused: on the device, but in no allocation. Stalls are on the device's clock, so a step that "
+            "has some is shown by that clock, too. A software device simulates it.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

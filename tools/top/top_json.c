@@ -10,6 +10,7 @@ static void write_sums(struct json *json, const char *key, const struct sl_monit
     json_number(json, "launches", sums->launches);
     json_number(json, "stalls", sums->stalls);
     json_real(json, "stall_seconds", (double)sums->stall_ns * 1e-9, 9);
+    json_number(json, "unmeasured_stalls", sums->unmeasured_stalls);
     json_number(json, "demand_misses", sums->demand_misses);
     json_number(json, "late_prefetches", sums->late_prefetches);
     json_number(json, "mispredictions", sums->mispredictions);
@@ -20,6 +21,35 @@ static void write_sums(struct json *json, const char *key, const struct sl_monit
         json_close(json);
     }
     json_number(json, "remote_bytes", sums->remote_bytes);
+    json_close(json);
+}
+
+static void write_kinds(struct json *json, const struct sl_monitor_figures *f)
+{
+    json_real(json, "seen_seconds_before", (double)(f->updated - f->scanned) * 1e-9, 6);
+    json_real(json, "seen_for_seconds", (double)f->scan_time * 1e-9, 6);
+    json_object(json, "kinds", false);
+    for (int k = 0; k < SL_KINDS; k++) {
+        const struct sl_monitor_kind *kind = &f->kinds[k];
+        json_object(json, sl_kind_names[k], false);
+        json_number(json, "allocated_bytes", kind->allocated_bytes);
+        json_number(json, "resident_bytes", kind->resident_bytes);
+        json_number(json, "arriving_bytes", kind->arriving_bytes);
+        json_number(json, "host_bytes", kind->host_bytes);
+        json_number(json, "empty_bytes", kind->empty_bytes);
+        json_close(json);
+    }
+    json_close(json);
+    json_number(json, "unused_resident_bytes", f->unused_bytes);
+}
+
+/* The last step by the device's clock. */
+static void write_device_step(struct json *json, const struct sl_monitor_figures *f)
+{
+    json_object(json, "device_step", false);
+    json_real(json, "seconds", (double)f->device_step_ns * 1e-9, 9);
+    json_real(json, "stall_seconds", (double)f->device_stall_ns * 1e-9, 9);
+    json_real(json, "other_seconds", (double)run_other_ns(f) * 1e-9, 9);
     json_close(json);
 }
 
@@ -35,12 +65,9 @@ static void write_memory(struct json *json, const struct sl_monitor_figures *f)
     json_number(json, "pinned_bytes", f->pinned_bytes);
     json_number(json, "host_bytes", f->host_bytes);
     json_number(json, "host_limit_bytes", f->host_limit_bytes);
-    if (f->scanned) {
-        json_number(json, "lasting_bytes", f->lasting_bytes);
-        json_number(json, "lasting_resident_bytes", f->lasting_resident_bytes);
-        json_number(json, "temporary_bytes", f->temporary_bytes);
-        json_number(json, "temporary_resident_bytes", f->temporary_resident_bytes);
-    }
+    json_number(json, "taken_bytes", f->taken_bytes);
+    json_number(json, "lost_bytes", f->lost_bytes);
+    if (f->scanned) write_kinds(json, f);
     json_close(json);
 }
 
@@ -75,6 +102,7 @@ static void write_device(struct json *json, uint64_t looked_ns, uint32_t number,
     json_real(json, "updated_seconds_ago", (double)old_ns * 1e-9, 3);
     json_number(json, "steps", f->steps);
     if (run_has_step(f)) json_real(json, "step_seconds", (double)f->step_time * 1e-9, 9);
+    if (f->device_step_ns) write_device_step(json, f);
     write_memory(json, f);
     json_object(json, "link", false);
     json_number(json, "in_bytes_per_s", f->link_in_bytes_per_s);
@@ -92,6 +120,7 @@ void top_write_json(FILE *to, const struct runs *runs)
     json_object(&json, NULL, true);
     json_text(&json, "kind", "sluice top");
     json_number(&json, "version", SL_MONITOR_VERSION);
+    json_number(&json, "of_other_versions", runs->others);
     json_array(&json, "runs", true);
     for (uint32_t r = 0; r < runs->count; r++) {
         const struct sl_monitor_record *record = &runs->all[r];

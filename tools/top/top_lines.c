@@ -49,47 +49,81 @@ static unsigned add_marks(char *bar, size_t room, unsigned columns, unsigned use
     return count;
 }
 
+/* What a kind of memory is shown as. */
+struct look {
+    const char *mark, *ascii, *name;
+};
+static const struct look looks[] = {
+    [SL_KIND_LASTING] = {"█", "#", "lasting"},     [SL_KIND_IDLE] = {"▓", "=", "idle"},
+    [SL_KIND_TEMPORARY] = {"▒", "+", "temporary"}, [SL_KIND_PINNED] = {" ", " ", "pinned"},
+    [SL_KIND_UNKNOWN] = {"▚", "?", "unknown"},     [SL_KINDS] = {"░", "-", "unused"},
+};
+
+static void write_kinds(struct top_lines *lines, const struct sl_monitor_figures *f, bool unicode)
+{
+    char device[SL_BYTES_TEXT], host[SL_BYTES_TEXT], empty[SL_BYTES_TEXT], all[SL_BYTES_TEXT];
+    line(lines, STYLE_DIM, "          %-11s %12s %12s %12s %12s", "", "on device", "host only", "no content",
+         "allocated");
+    for (int k = 0; k < SL_KINDS; k++) {
+        const struct sl_monitor_kind *kind = &f->kinds[k];
+        if (!kind->allocated_bytes) continue;
+        line(lines, STYLE_NONE, "          %s %-9s %12s %12s %12s %12s",
+             unicode ? looks[k].mark : looks[k].ascii, looks[k].name,
+             sl_bytes_text(kind->resident_bytes, device), sl_bytes_text(kind->host_bytes, host),
+             sl_bytes_text(kind->empty_bytes, empty), sl_bytes_text(kind->allocated_bytes, all));
+    }
+    line(lines, STYLE_NONE, "          %s %-9s %12s", unicode ? looks[SL_KINDS].mark : looks[SL_KINDS].ascii,
+         looks[SL_KINDS].name, sl_bytes_text(f->unused_bytes, device));
+}
+
 static void write_memory(struct top_lines *lines, const struct sl_monitor_figures *f, unsigned width,
                          bool unicode)
 {
     char resident[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], need[SL_BYTES_TEXT], bar[4 * MOST_BAR] = "";
-    char lasting[SL_BYTES_TEXT], all_lasting[SL_BYTES_TEXT], temporary[SL_BYTES_TEXT],
-        all_temporary[SL_BYTES_TEXT], rest[SL_BYTES_TEXT];
-    uint64_t known = f->scanned ? f->lasting_resident_bytes + f->temporary_resident_bytes : 0;
-    uint64_t other = f->resident_bytes > known ? f->resident_bytes - known : 0;
+    char taken[SL_BYTES_TEXT], lost[SL_BYTES_TEXT];
+    uint64_t rest = f->resident_bytes;
     unsigned columns = width < LABEL + MOST_BAR + 2 ? width - LABEL - 2 : MOST_BAR, used = 0;
-    if (f->scanned) {
-        used += add_marks(bar, sizeof(bar), columns, used, f->lasting_resident_bytes, f->budget_bytes,
-                          unicode ? "█" : "#");
-        used += add_marks(bar, sizeof(bar), columns, used, f->temporary_resident_bytes, f->budget_bytes,
-                          unicode ? "▒" : "+");
+    for (int k = 0; k < SL_KINDS && f->scanned; k++) {
+        uint64_t part = f->kinds[k].resident_bytes < rest ? f->kinds[k].resident_bytes : rest;
+        rest -= part;
+        used += add_marks(bar, sizeof(bar), columns, used, part, f->budget_bytes,
+                          unicode ? looks[k].mark : looks[k].ascii);
     }
-    used += add_marks(bar, sizeof(bar), columns, used, other, f->budget_bytes, unicode ? "░" : "-");
+    used += add_marks(bar, sizeof(bar), columns, used, rest, f->budget_bytes,
+                      unicode ? looks[SL_KINDS].mark : looks[SL_KINDS].ascii);
     while (used < columns && strlen(bar) + 1 < sizeof(bar)) used++, strcat(bar, " ");
     line(lines, STYLE_NONE, "  memory  [%s]", bar);
     line(lines, STYLE_NONE, "          %s resident of a budget of %s; the program needs %s",
          sl_bytes_text(f->resident_bytes, resident), sl_bytes_text(f->budget_bytes, budget),
          sl_bytes_text(f->need_bytes, need));
-    if (!f->scanned) return;
-    line(lines, STYLE_NONE, "          %s lasting %s of %s", unicode ? "█" : "#",
-         sl_bytes_text(f->lasting_resident_bytes, lasting), sl_bytes_text(f->lasting_bytes, all_lasting));
-    line(lines, STYLE_NONE, "          %s temporary %s of %s; %s dead or unused %s", unicode ? "▒" : "+",
-         sl_bytes_text(f->temporary_resident_bytes, temporary),
-         sl_bytes_text(f->temporary_bytes, all_temporary), unicode ? "░" : "-", sl_bytes_text(other, rest));
+    if (f->taken_bytes || f->lost_bytes)
+        line(lines, STYLE_NONE, "          no more in the budget: %s taken past sluice, %s taken by others",
+             sl_bytes_text(f->taken_bytes, taken), sl_bytes_text(f->lost_bytes, lost));
+    if (f->scanned) write_kinds(lines, f, unicode);
 }
 
+/* Stalls are on the device's clock, so only a step by that clock has parts. */
 static void write_step(struct top_lines *lines, const struct sl_monitor_figures *f)
 {
-    char step[TIME_TEXT], stall[TIME_TEXT];
+    char host[TIME_TEXT], device[TIME_TEXT], stall[TIME_TEXT], other[TIME_TEXT];
     if (!run_has_step(f)) {
         line(lines, STYLE_DIM, "  step    none ended yet; %" PRIu64 " launches so far", f->total.launches);
         return;
     }
-    double stalled = 100.0 * (double)f->step.stall_ns / (double)f->step_time;
+    line(lines, STYLE_NONE, "  step    %s, %.3g a second, number %" PRIu64 ", %" PRIu64 " launches%s",
+         time_text(f->step_time, host), 1e9 / (double)f->step_time, f->steps, f->step.launches,
+         f->step.stalls ? "" : "; no stalls");
+    if (!f->step.stalls) return;
+    if (!f->device_step_ns) {
+        line(lines, STYLE_NONE, "          %" PRIu64 " stalls: %s on the device", f->step.stalls,
+             time_text(f->step.stall_ns, stall));
+        return;
+    }
+    double stalled = 100.0 * (double)f->device_stall_ns / (double)f->device_step_ns;
     line(lines, stalled > 10 ? STYLE_YELLOW : STYLE_NONE,
-         "  step    %s, %.3g a second, number %" PRIu64 ": %s stalled (%.1f %%), %" PRIu64 " launches",
-         time_text(f->step_time, step), 1e9 / (double)f->step_time, f->steps,
-         time_text(f->step.stall_ns, stall), stalled, f->step.launches);
+         "          by the device's clock %s: %s stalled (%.1f %%), %s not",
+         time_text(f->device_step_ns, device), time_text(f->device_stall_ns, stall), stalled,
+         time_text(run_other_ns(f), other));
 }
 
 /* "plan 40 MiB, late 2 MiB": the causes that copied anything. */
@@ -167,6 +201,10 @@ void top_write_lines(struct top_lines *lines, const struct runs *runs, unsigned 
             write_plan(lines, f);
             write_host(lines, f);
         }
+    if (runs->others)
+        line(lines, STYLE_YELLOW, "%" PRIu32 " program%s by another version of sluice, whose top shows %s",
+             runs->others, runs->others == 1 ? " is managed" : "s are managed",
+             runs->others == 1 ? "it" : "them");
 }
 
 void top_lines_free(struct top_lines *lines)

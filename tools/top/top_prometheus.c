@@ -40,6 +40,10 @@ VALUE(host, f->host_bytes)
 VALUE(host_limit, f->host_limit_bytes)
 VALUE(steps, f->steps)
 VALUE(step_seconds, (double)f->step_time * 1e-9)
+VALUE(device_step, (double)f->device_step_ns * 1e-9)
+VALUE(device_stall, (double)f->device_stall_ns * 1e-9)
+VALUE(taken, f->taken_bytes)
+VALUE(unused, f->unused_bytes)
 VALUE(launches, f->total.launches)
 VALUE(stall_seconds, (double)f->total.stall_ns * 1e-9)
 VALUE(misses, f->total.demand_misses)
@@ -55,10 +59,18 @@ static const struct metric metrics[] = {
     {"sluice_resident_bytes", "gauge", "Device memory that chunks occupy.", resident},
     {"sluice_allocated_bytes", "gauge", "Device memory that the program has allocated.", allocated},
     {"sluice_need_bytes", "gauge", "Peak of the allocated memory.", need},
+    {"sluice_taken_bytes", "gauge", "Device memory that the program took past sluice.", taken},
+    {"sluice_unused_resident_bytes", "gauge", "Device memory that chunks occupy and no allocation lies in.",
+     unused},
     {"sluice_host_bytes", "gauge", "Host memory that chunks occupy.", host},
     {"sluice_host_limit_bytes", "gauge", "Host memory that chunks may occupy.", host_limit},
     {"sluice_steps_total", "counter", "Ended training steps.", steps},
-    {"sluice_step_seconds", "gauge", "Duration of the last step; 0 before the first.", step_seconds},
+    {"sluice_step_seconds", "gauge", "Duration of the last step by the host's clock; 0 before the first.",
+     step_seconds},
+    {"sluice_device_step_seconds", "gauge",
+     "Duration of the last step by the device's clock, as stalls; 0 if unknown.", device_step},
+    {"sluice_device_step_stall_seconds", "gauge", "Time of it that launches waited for copies.",
+     device_stall},
     {"sluice_launches_total", "counter", "Launches.", launches},
     {"sluice_stall_seconds_total", "counter", "Time that launches waited for copies to the device.",
      stall_seconds},
@@ -88,6 +100,24 @@ static void write_copies(FILE *to, const struct runs *runs)
             }
 }
 
+static void write_kinds(FILE *to, const struct runs *runs)
+{
+    static const char *const places[] = {"device", "host", "none"};
+    fputs("# HELP sluice_kind_bytes Allocated bytes, by kind of allocation and where their content is.\n"
+          "# TYPE sluice_kind_bytes gauge\n",
+          to);
+    for (uint32_t r = 0; r < runs->count; r++)
+        for (uint32_t d = 0; d < runs->all[r].devices; d++)
+            for (int i = 0; i < 3 * SL_KINDS; i++) {
+                const struct sl_monitor_kind *kind = &runs->all[r].figures[d].kinds[i / 3];
+                uint64_t bytes[] = {kind->resident_bytes, kind->host_bytes, kind->empty_bytes};
+                fputs("sluice_kind_bytes", to);
+                write_labels(to, &runs->all[r], d);
+                fprintf(to, ",kind=\"%s\",place=\"%s\"} %" PRIu64 "\n", sl_kind_names[i / 3], places[i % 3],
+                        bytes[i % 3]);
+            }
+}
+
 void top_write_prometheus(FILE *to, const struct runs *runs)
 {
     for (size_t m = 0; m < sizeof(metrics) / sizeof(*metrics); m++) {
@@ -101,4 +131,5 @@ void top_write_prometheus(FILE *to, const struct runs *runs)
             }
     }
     write_copies(to, runs);
+    write_kinds(to, runs);
 }

@@ -1,6 +1,8 @@
 /* The screen of `sluice top`, by curses. */
 #include <curses.h>
+#include <langinfo.h>
 #include <locale.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tools/top/top.h"
@@ -10,8 +12,14 @@ enum { LEAST_COLUMNS = 40, LEAST_LINES = 4 };
 struct screen {
     struct top_lines lines;
     unsigned first; /* line at the top */
-    bool paused;
+    bool paused, unicode;
 };
+
+/* curses writes characters of several bytes only in a locale that has them. */
+static bool can_write_unicode(void)
+{
+    return setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
 
 static attr_t attribute_of(enum terminal_style style)
 {
@@ -41,7 +49,7 @@ static void draw(struct screen *screen, const struct runs *runs)
 {
     unsigned shown = LINES > 2 ? (unsigned)LINES - 2 : 0;
     top_write_lines(&screen->lines, runs, (unsigned)(COLS > LEAST_COLUMNS ? COLS : LEAST_COLUMNS),
-                    has_unicode());
+                    screen->unicode);
     unsigned count = screen->lines.count, last = count > shown ? count - shown : 0;
     if (screen->first > last) screen->first = last;
     erase();
@@ -97,7 +105,7 @@ static bool take_key(struct screen *screen, int key)
 
 bool top_screen(struct runs *runs, unsigned interval_ms, bool (*look)(void *context), void *context)
 {
-    struct screen screen = {0};
+    struct screen screen = {.unicode = can_write_unicode()};
     SCREEN *terminal = newterm(NULL, stdout, stdin);
     if (!terminal) return false;
     start_colours();
