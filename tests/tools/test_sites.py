@@ -106,6 +106,26 @@ class Sites(ToolTest):
         self.assertEqual([(frame["function"], frame["line"]) for frame in linear["python"]], [("Linear.forward", 125), ("Block.forward", 40), ("<module>", 90)])
         self.assertEqual([frame.get("interpreter", False) for frame in linear["frames"]], [False, False, True, False, True])
         self.assertEqual((linear["own_frames"], lone["own_frames"]), (2, 0))
+        lines = [line.strip() for line in sluice("trace", "sites", path).stdout.splitlines()]
+        self.assertEqual(lines[2:6], ["Python Linear.forward  /usr/lib/python3/dist-packages/torch/nn/modules/linear.py:125",
+                                      "Python Block.forward  /home/train.py:40", "Python <module>  /home/train.py:90", "2 more native frames (--all-frames)"])
+        self.assertIn("libtorch_cpu.so+0x20", sluice("trace", "sites", "--all-frames", path).stdout)
+        self.assertEqual(sluice("trace", "sites", "--folded", path).stdout.splitlines(), [
+            "<module> (train.py:90);Block.forward (train.py:40);Linear.forward (linear.py:125);libtorch_cpu.so+0x20;libtorch_cpu.so+0x10 100",
+            "<lambda> (my file.py:7) 50"])
+
+    def test_order(self):
+        path = self.write(INVENTED)
+        for key, order in (("peak", "abc"), ("share", "abc"), ("bytes", "abc"), ("allocations", "abc"), ("kept", "bac"), ("refused", "bca")):
+            self.assertEqual([site["site"] for site in self.sites(path, "--sort", key)["sites"]], ["0x" + name for name in order], key)
+
+    def test_folded(self):
+        """What flame graph tools read: the bytes at the peak, of the frames, the outermost first. No name ends a frame or a line."""
+        path = self.write(INVENTED)
+        self.assertEqual(sluice("trace", "sites", "--folded", path).stdout, "0x7f00;file+0x2f;file+0x10 100\nsite 0xb 60\n")
+        path = self.write("alloc time=1 id=1 a=4096 b=100 c=0xa\npython time=1 c=0xa a=7 |a;b\tc f.py\n")
+        self.assertEqual(sluice("trace", "sites", "--folded", path).stdout.count(";"), 0)
+        self.assert_usage_error(sluice("trace", "sites", "--folded", "--json", path), "--folded")
 
     @unittest.skipUnless(NAMES and ctypes.util.find_library("stdc++") and shutil.which("cc"), "no names of C++, or no compiler")
     def test_nodes_of_autograd(self):

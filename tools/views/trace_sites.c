@@ -2,6 +2,7 @@
 #include "tools/views/trace.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -14,23 +15,38 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 #include "tools/text/terminal.h"
+#include "tools/views/sites_folded.h"
 #include "tools/views/trace_json.h"
 
 enum { SHOWN = 10 };
 #define FRAME_INDENT "      "
 
-static bool as_json, all_frames;
+enum order { BY_PEAK, BY_SHARE, BY_BYTES, BY_ALLOCATIONS, BY_KEPT, BY_REFUSED };
+static const char *const orders[] = {"peak", "share", "bytes", "allocations", "kept", "refused", NULL};
+
+static bool as_json, as_folded, all_frames;
+static unsigned order = BY_PEAK;
 static uint64_t limit = UINT64_MAX;
 
 static const struct command_option options[] = {
     {"json", OPTION_SWITCH, &as_json, NULL, "Print JSON with all sites.", NULL},
-    {"limit", OPTION_NUMBER, &limit, "N", "Print the N largest sites (10; all with --json).", NULL},
+    {"folded", OPTION_SWITCH, &as_folded, NULL,
+     "Print a line for each site with memory at the peak, its frames and its bytes then, as flame graph "
+     "tools "
+     "read it.",
+     NULL},
+    {"sort", OPTION_WORD, &order,
+     .help = "Sort key: the most memory at one time (peak, the default), the part of the peak of all memory "
+             "(share), all allocated bytes, the number of allocations, bytes not freed at the end (kept), or "
+             "the number of refused allocations.",
+     .words = orders},
+    {"limit", OPTION_NUMBER, &limit, "N", "Print the first N sites (10; all with --json).", NULL},
     {"all-frames", OPTION_SWITCH, &all_frames, NULL,
-     "Print every frame of the CPython interpreter, instead of a line for each run of them.", NULL},
+     "Print all native frames, those inside of a line of Python and of the CPython interpreter, too.", NULL},
 };
 static const struct command_syntax syntax = {
     .name = "trace sites",
-    .synopsis = "[--json] [--limit N] [--all-frames] FILE",
+    .synopsis = "[--json|--folded] [--sort KEY] [--limit N] [--all-frames] FILE",
     .about = "Prints the allocation sites of the program, the largest first: the most memory that each held "
              "at one time, its part of the peak of all memory, its allocations, the number of launches that "
              "they live, refused allocations, and the call stack. Functions and lines are read from the "
@@ -76,6 +92,27 @@ static size_t print_frames_at(const struct frame *frames, size_t count, size_t i
     printf(FRAME_INDENT "%s%zu frames of CPython%s\n", style_text(stdout, STYLE_DIM), end - i,
            style_text(stdout, STYLE_NONE));
     return end;
+}
+
+/* The operation of the library that the line of Python called; the rest is the library's own. */
+static void print_outermost(const struct frame *frames, size_t count)
+{
+    size_t named = count;
+    while (named > 0 && !frames[named - 1].function) named--;
+    if (named) print_frame(&frames[named - 1]);
+    size_t left = count - (named > 0);
+    if (left)
+        printf(FRAME_INDENT "%s%zu more native frame%s (--all-frames)%s\n", style_text(stdout, STYLE_DIM),
+               left, left == 1 ? "" : "s", style_text(stdout, STYLE_NONE));
+}
+
+static void print_native(const struct site_figures *site, const struct frame *frames, size_t count)
+{
+    size_t own = frames_own(frames, count, site->python_count && !all_frames);
+    if (site->python_count && !all_frames)
+        print_outermost(frames, own);
+    else
+        for (size_t i = 0; i < own;) i = print_frames_at(frames, own, i);
 }
 
 static void print_allocations(const struct site_figures *site)
@@ -136,7 +173,7 @@ static void print_site(struct symbols *symbols, size_t number, const struct site
     print_figures(number, site);
     if (site_node_title(frames, count, title)) printf(FRAME_INDENT "%s\n", title);
     print_python(site);
-    for (size_t i = 0, own = frames_own(frames, count, false); i < own;) i = print_frames_at(frames, own, i);
+    print_native(site, frames, count);
     if (!count) puts("      the trace has no call stack of it");
 }
 
@@ -237,19 +274,47 @@ static void print_json(const struct model *model, const struct sites *sites, str
     json_close(&json);
 }
 
+static uint64_t sort_key(const struct site_figures *site)
+{
+    const uint64_t keys[] = {
+        [BY_PEAK] = site->peak_bytes,         [BY_SHARE] = site->share_bytes, [BY_BYTES] = site->total_bytes,
+        [BY_ALLOCATIONS] = site->allocations, [BY_KEPT] = site->live_bytes,   [BY_REFUSED] = site->refused};
+    return keys[order];
+}
+
+/* Sites with the same key stay in the order of their peaks. */
+static int compare(const void *one, const void *other)
+{
+    const struct site_figures *a = one, *b = other;
+    uint64_t key_a = sort_key(a), key_b = sort_key(b);
+    if (key_a == key_b) key_a = a->peak_bytes, key_b = b->peak_bytes;
+    if (key_a != key_b) return key_a > key_b ? -1 : 1;
+    return a->site < b->site ? -1 : a->site > b->site;
+}
+
+static void print(const struct model *model, struct sites *sites, struct site_titles *titles)
+{
+    if (sites->count) qsort(sites->at, sites->count, sizeof(*sites->at), compare);
+    if (as_folded)
+        sites_folded(sites, titles, stdout);
+    else
+        (as_json ? print_json : print_people)(model, sites, titles);
+}
+
 int trace_sites(int argc, char **argv)
 {
     const char *path;
     int status;
     struct model *model;
     if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
+    if (as_json && as_folded) return usage_error("trace sites: --json and --folded exclude each other");
     if (limit == UINT64_MAX && !as_json) limit = SHOWN;
     status = model_open(path, &model);
     if (status != EXIT_OK) return status;
     struct sites sites = {0};
     struct site_titles *titles = site_titles_new(model);
     if (titles && sites_find(model, &sites)) {
-        (as_json ? print_json : print_people)(model, &sites, titles);
+        print(model, &sites, titles);
         status = end_status(path, &model->problem);
     } else {
         status = failure("%s: out of memory", path);
