@@ -90,13 +90,15 @@ def line_of(function, text):
 
 def check_frames(folder, tool, found):
     said = subprocess.run([tool, "trace", "sites", "--json", os.path.join(folder, "trace.slt")], capture_output=True, text=True, check=True).stdout
-    frames = {int(site["site"], 16): site["python"] for site in json.loads(said)["sites"]}
+    sites = {int(site["site"], 16): site for site in json.loads(said)["sites"]}
+    frames = {number: site["python"] for number, site in sites.items()}
     allocate = ("Device.allocate", line_of(Device.allocate, "cuMemAlloc_v2"))
     for size, callers in ((1000, [("each_of", line_of(each_of, "1000")), ("work", line_of(work, "device, 3"))]),
                           (2000, [("each_of", line_of(each_of, "2000")), ("work", line_of(work, "device, 3"))]),
                           (3000, [("work", line_of(work, "map("))])):
         innermost = frames[int(found[size][0], 16)][:len(callers) + 1]
         expect(f"frames of {size} bytes", [(frame["function"], frame["line"]) for frame in innermost], [allocate, *callers])
+        expect(f"the title of {size} bytes", sites[int(found[size][0], 16)]["title"], f"{allocate[0]} ({os.path.basename(__file__)}:{allocate[1]})")
         expect("their file", {os.path.basename(frame["file"]) for frame in innermost}, {os.path.basename(__file__)})
 
 

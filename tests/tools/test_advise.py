@@ -117,6 +117,18 @@ class Advise(ToolTest):
             self.assertEqual(item["line"], "SLUICE_CHUNK=2M")
             self.assertEqual(item["step_after_ns"], self.planned(small, "--budget", "32M", "--chunk", "2M"))
 
+    def test_sites_are_named(self):
+        """A site of a rule has its line of Python, without which its number says nothing."""
+        trace = self.write([("python", {"time": 500, "c": site, "a": site}, f"make_{site} net.py") for site in range(7, 11)] + sweep(weights=4, megabytes=16))
+        arguments = ("--budget", "32M", "--chunk", "2M", "--policy", "lru", "--transfer-us", "1000", trace)
+        item, said = self.find(self.ask(*arguments), "pinned"), self.text(*arguments)
+        numbers = re.findall(r"site:(0x[0-9a-f]+)=pinned", item["line"])
+        self.assertGreater(len(numbers), 0)
+        titles = {number: f"make_{int(number, 16)} (net.py:{int(number, 16)})" for number in numbers}
+        self.assertEqual({site["site"]: site["title"] for site in item["sites"]}, titles)
+        for number, title in titles.items():
+            self.assertIn(f"   site {number}: {title}\n", said)
+
     def test_ranked_by_gain(self):
         answer = self.ask("--budget", "32M", "--chunk", "2M", "--policy", "demand", self.write(sweep()))
         for basis in ("simulated", "bound"):

@@ -97,9 +97,10 @@ class Figures(ReportTest):
         self.assert_map(told)
 
     def assert_sites(self, told, said):
-        frames = told["frames"]
-        self.assertEqual([{**site, "frames": [frames[i] for i in site["frames"]]} for site in told["sites"]],
+        self.assertEqual([{**site, **{part: [told[part][i] for i in site[part]] for part in ("frames", "python")}} for site in told["sites"]],
                          said["sites"][:len(told["sites"])])
+        for part in ("frames", "python"):  # each is told once
+            self.assertEqual(len({json.dumps(frame) for frame in told[part]}), len(told[part]))
         self.assertEqual(told["peak_bytes"], said["peak_bytes"])
         rest = said["sites"][len(told["sites"]):]
         self.assertEqual(told["rest"], {"sites": len(rest), "share_bytes": sum(site["share_bytes"] for site in rest),
@@ -199,7 +200,7 @@ class Figures(ReportTest):
         self.assert_trace(told, path)
         self.assertEqual({one["site"]: one["title"] for one in told["stalls"]["longest"]},
                          {"0xa": "Linear.forward (linear.py:125) <- Block.forward (train.py:40)", "0xb": "<module> (train.py:90)"})
-        self.assertEqual([[frame["function"] for frame in site["python"]] for site in told["sites"]["sites"]],
+        self.assertEqual([[told["sites"]["python"][i]["function"] for i in site["python"]] for site in told["sites"]["sites"]],
                          [["Linear.forward", "Module._call_impl", "Block.forward", "<module>"], ["<module>"], ["Block.forward", "<module>"]])
 
     def test_guessed_times_are_told(self):
@@ -243,7 +244,8 @@ class Shape(PageShape, ReportTest):
         records = [("budget", dict(time=1, a=8 * MIB, b=2 * MIB, c=1 << 30))]
         for i in range(1000):
             records += [("kernel", dict(id=i + 1, time=1), f"{i}" + "<" * 1000), ("module", dict(time=1, id=i + 1, a=4096), f"/{i}" + "<" * 1000),
-                        ("site", dict(time=1, c=i + 1), f"{i + 1}+10"), ("alloc", dict(time=1, id=i, a=MIB * i, b=1000 + i, c=i + 1)),
+                        ("site", dict(time=1, c=i + 1), f"{i + 1}+10"),
+                        *[("python", dict(time=1, id=depth, c=i + 1), f"{i}{depth}" + "<" * 500 + " " + "<" * 500) for depth in range(16)], ("alloc", dict(time=1, id=i, a=MIB * i, b=1000 + i, c=i + 1)),
                         ("launch", dict(id=i + 1, tick=i + 1, time=i + 1)), ("stall", dict(tick=i + 1, time=i + 2, a=5, b=1, c=i + 1))]
         self.assertLess(len(self.report(write_trace(self.folder / "names.slt", records)).text), 10 * MIB)
 

@@ -5,7 +5,7 @@ import subprocess
 
 from page_test import PageTest, main
 from support import MS, rank_records, sluice, write_trace
-from test_report import HOSTILE, hostile_trace
+from test_report import HOSTILE, hostile_trace, python_trace
 
 
 class Browser(PageTest):
@@ -25,6 +25,7 @@ class Browser(PageTest):
         yield [write_trace(self.folder / f"run.{r}.slt", rank_records(r, late=r * MS)) for r in range(3)]
         yield [write_trace(self.folder / "none.slt", [])]
         yield [hostile_trace(self.folder)]
+        yield [python_trace(self.folder)]
 
     def test_it_is_drawn(self):
         for traces in self.traces():
@@ -102,6 +103,45 @@ class Browser(PageTest):
         browser.evaluate("document.querySelectorAll('#sites-view button')[1].click()")
         self.assertEqual(browser.evaluate("document.querySelectorAll('#sites-view button')[1].getAttribute('aria-pressed')"), "true")
         self.assertIn("all sites", browser.evaluate("document.querySelector('#sites-view .reading').innerText"))
+
+    def walk_flame(self, *keys):
+        """The nodes that keys lead to, from all sites on."""
+        self.browser.evaluate("document.querySelector('#sites-view .chart').focus()")
+        found = []
+        for key in keys:
+            self.browser.press(key)
+            found.append(self.browser.evaluate("document.querySelector('#sites-view .reading').innerText"))
+        return found
+
+    def test_frames_of_python(self):
+        """Python is outside of what it called; the interpreter and what only passes calls on are left out."""
+        browser = self.browser
+        self.assertEqual(browser.load(self.page(python_trace(self.folder))), [])
+        down = "ArrowDown"
+        library = "/usr/lib/python3/dist-packages/torch/nn/modules/linear.py"
+        self.assertEqual(self.walk_flame(down, down, down, down, down),
+                         ["<module> Python /home/train.py:90 8 MiB, 100 %", "Block.forward Python /home/train.py:40, 41 5 MiB, 63 %",
+                          f"Linear.forward Python {library}:125 4 MiB, 50 %", *["libtorch_cpu.so libtorch_cpu.so+0x10 4 MiB, 50 %"] * 2])
+        browser.evaluate("document.querySelectorAll('#sites-view button')[1].click()")
+        inverted = self.walk_flame(down, down, down, down, down)
+        self.assertEqual([text.split(" ")[0] for text in inverted], ["libtorch_cpu.so", "Linear.forward", "Block.forward", "<module>", "<module>"])
+        self.assertNotIn("python3.13", browser.evaluate("document.getElementById('sites-view').textContent"))
+        links = browser.evaluate("[...document.querySelectorAll('#stalls-view a')].map(a => a.textContent + ' ' + a.getAttribute('href'))")
+        self.assertIn("Linear.forward (linear.py:125) <- Block.forward (train.py:40) #site-0xa", links)
+        self.assertIn("<module> (train.py:90) #site-0xb", links)
+        stack = browser.evaluate("[...document.querySelectorAll('#site-0xa li')].map(item => item.textContent)")
+        self.assertEqual(stack, ["?  libtorch_cpu.so+0x10", f"Python Linear.forward  {library}:125",
+                                 f"Python Module._call_impl  {library.replace('linear', 'module')}:1750", "Python Block.forward  /home/train.py:40",
+                                 "Python <module>  /home/train.py:90"])
+
+    def test_frames_of_the_interpreter(self):
+        """Of traces without frames of Python."""
+        trace = write_trace(self.folder / "old.slt", [
+            ("module", dict(time=1, id=1, a=4096), "/lib/libtorch_cpu.so"), ("module", dict(time=1, id=2, a=4096), "/bin/python3.13"),
+            ("site", dict(time=1, c=10), "1+10 2+20 2+30 1+40"), ("alloc", dict(time=1, id=1, a=4096, b=MS, c=10))])
+        self.browser.load(self.page(trace))
+        names = [text.split(" ")[0] for text in self.walk_flame(*["ArrowDown"] * 4)]
+        self.assertEqual(names, ["libtorch_cpu.so", "CPython", "libtorch_cpu.so", "libtorch_cpu.so"])
 
     def test_another_rank(self):
         paths = [write_trace(self.folder / f"run.{r}.slt", rank_records(r)) for r in range(3)]

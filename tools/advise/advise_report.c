@@ -1,8 +1,11 @@
 #include "tools/advise/advise_report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
+#include "tools/model/site_title.h"
 #include "tools/text/json.h"
 #include "tools/text/table.h"
 
@@ -64,7 +67,26 @@ static void print_gain(const struct advice *advice, FILE *to)
     fputc('\n', to);
 }
 
-static void print_item(const struct situation *s, size_t number, const struct advice *advice, FILE *to)
+/* The next site of a line of advice, from *at on; false: there is none. */
+static bool next_site(const char **at, uint64_t *site)
+{
+    static const char rule[] = "site:0x";
+    const char *found = strstr(*at, rule);
+    if (!found) return false;
+    *site = strtoull(found + sizeof(rule) - 1, (char **)at, 16);
+    return true;
+}
+
+static void print_sites(struct site_titles *titles, const struct advice *advice, FILE *to)
+{
+    const char *at = advice->line;
+    char title[SITE_TITLE];
+    for (uint64_t site; next_site(&at, &site);)
+        fprintf(to, "   site 0x%" PRIx64 ": %s\n", site, site_title_find(titles, site, title));
+}
+
+static void print_item(const struct situation *s, struct site_titles *titles, size_t number,
+                       const struct advice *advice, FILE *to)
 {
     fprintf(to, "\n%zu. %s.\n", number, advice->what);
     if (advice->line[0]) fprintf(to, "   %s\n", advice->line);
@@ -72,6 +94,7 @@ static void print_item(const struct situation *s, size_t number, const struct ad
     print_gain(advice, to);
     fprintf(to, "   %s%s%s\n", basis_text(s, advice), advice->unseen ? "; not included: " : "",
             advice->unseen ? advice->unseen : "");
+    if (titles) print_sites(titles, advice, to);
 }
 
 /* Why there is no advice. */
@@ -84,14 +107,30 @@ static const char *reason(const struct situation *s)
 void advise_print_text(const struct advise_report *report, size_t most, FILE *to)
 {
     const struct advice_list *list = report->list;
+    struct site_titles *titles = site_titles_new(report->situation->job->models[0]);
     print_run(report->situation, to);
     for (size_t i = 0; i < list->count && i < most; i++)
-        print_item(report->situation, i + 1, &list->at[i], to);
+        print_item(report->situation, titles, i + 1, &list->at[i], to);
     if (!list->count) fprintf(to, "\nNothing to advise: %s.\n", reason(report->situation));
     if (list->count > most) fprintf(to, "\n%zu more: sluice advise TRACE\n", list->count - most);
+    site_titles_free(titles);
 }
 
-static void print_json_item(struct json *json, const struct advice *advice)
+static void print_json_sites(struct json *json, struct site_titles *titles, const struct advice *advice)
+{
+    const char *at = advice->line;
+    char title[SITE_TITLE];
+    json_array(json, "sites", false);
+    for (uint64_t site; next_site(&at, &site);) {
+        json_object(json, NULL, false);
+        json_address(json, "site", site);
+        json_text(json, "title", site_title_find(titles, site, title));
+        json_close(json);
+    }
+    json_close(json);
+}
+
+static void print_json_item(struct json *json, struct site_titles *titles, const struct advice *advice)
 {
     json_object(json, NULL, false);
     json_text(json, "kind", advice->kind);
@@ -113,12 +152,14 @@ static void print_json_item(struct json *json, const struct advice *advice)
         json_number(json, "moved_after_bytes", advice->after_moved);
     }
     json_text(json, "unseen", advice->unseen);
+    if (titles) print_json_sites(json, titles, advice);
     json_close(json);
 }
 
 void advise_print_json(const struct advise_report *report, FILE *to)
 {
     const struct situation *s = report->situation;
+    struct site_titles *titles = site_titles_new(s->job->models[0]);
     struct json json = {.to = to};
     json_object(&json, NULL, true);
     json_bool(&json, "complete", report->complete);
@@ -142,8 +183,9 @@ void advise_print_json(const struct advise_report *report, FILE *to)
     json_number(&json, "bytes_in", s->now.steady.bytes_in);
     json_number(&json, "bytes_out", s->now.steady.bytes_out);
     json_array(&json, "advice", true);
-    for (size_t i = 0; i < report->list->count; i++) print_json_item(&json, &report->list->at[i]);
+    for (size_t i = 0; i < report->list->count; i++) print_json_item(&json, titles, &report->list->at[i]);
     json_close(&json);
     if (!report->list->count) json_text(&json, "reason", reason(s));
     json_close(&json);
+    site_titles_free(titles);
 }

@@ -17,6 +17,9 @@ struct writing {
     struct sl_map by_content; /* hash of a frame -> its index in `all` */
     struct frame *all;
     uint32_t count, room;
+    struct sl_map python_by_content;
+    const struct model_python **python;
+    uint32_t python_count, python_room;
     uint64_t bytes;
 };
 
@@ -47,6 +50,20 @@ static uint32_t index_of(struct writing *w, const struct frame *frame)
     return w->count++;
 }
 
+/* The same of a frame of Python, in `python`. */
+static uint32_t python_index_of(struct writing *w, const struct model_python *frame)
+{
+    uint64_t hash = sl_hash_word(hash_text(0, frame->text), frame->line) | 1;
+    uint32_t index = sl_map_get(&w->python_by_content, hash);
+    if (index != SL_NONE) return index;
+    if (!sl_grow(&w->python, &w->python_room, w->python_count, sizeof(*w->python)) ||
+        !sl_map_put(&w->python_by_content, hash, w->python_count))
+        return SL_NONE;
+    w->bytes += text_bytes(frame->text);
+    w->python[w->python_count] = frame;
+    return w->python_count++;
+}
+
 static bool write_site(struct writing *w, const struct site_figures *site)
 {
     struct frame frames[FRAMES_MAX];
@@ -54,6 +71,13 @@ static bool write_site(struct writing *w, const struct site_figures *site)
     bool good = true;
     json_object(w->json, NULL, false);
     site_json(w->json, w->titles, site, frames, count);
+    json_array(w->json, "python", false);
+    for (size_t i = 0; i < site->python_count && i < FRAMES_MAX && good; i++) {
+        uint32_t index = python_index_of(w, &site->python[i]);
+        good = index != SL_NONE;
+        if (good) json_number(w->json, NULL, index);
+    }
+    json_close(w->json);
     json_array(w->json, "frames", false);
     for (size_t i = 0; i < count && good; i++) {
         uint32_t index = index_of(w, &frames[i]);
@@ -93,6 +117,9 @@ static bool write_all(struct writing *w, const struct sites *sites)
     json_array(w->json, "frames", false);
     for (uint32_t i = 0; i < w->count; i++) frame_json(w->json, &w->all[i]);
     json_close(w->json);
+    json_array(w->json, "python", false);
+    for (uint32_t i = 0; i < w->python_count; i++) python_json(w->json, w->python[i]);
+    json_close(w->json);
     json_close(w->json);
     return good;
 }
@@ -105,5 +132,7 @@ bool report_sites(struct json *json, const struct model *model, struct site_titl
     sites_free(&sites);
     sl_map_free(&w.by_content);
     free(w.all);
+    sl_map_free(&w.python_by_content);
+    free(w.python);
     return good;
 }

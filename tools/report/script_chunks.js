@@ -8,8 +8,9 @@ function kernelName(t, i) {
   return clipped(shortName(told.replace(/^void /, "")), told);
 }
 
-function siteLink(t, site) {
-  const name = t.siteNames.get(site) || "site " + site;
+/* `title`: of a site that the table of sites leaves out. */
+function siteLink(t, site, title) {
+  const name = t.siteNames.get(site) || title;
   return t.shownSites.has(site) ? make("a", {href: "#site-" + site, title: name}, clipped(name)) : clipped(name);
 }
 
@@ -23,7 +24,7 @@ function showStalls(t) {
       one.cause ? make("span", {class: "nowrap"}, swatch(one.cause), PLAN_WORDS[one.cause]) : "unknown",
       one.slot === undefined ? "unknown" : make("span", {class: "nowrap"}, `slot ${one.slot}, ${bytesText(one.bytes)}`),
       one.chunk === undefined ? "–" : make("a", {href: "#chunks", "data-chunk": one.chunk}, String(one.chunk)),
-      one.site ? siteLink(t, one.site) : "unknown"]);
+      one.site ? siteLink(t, one.site, one.title) : "unknown"]);
   }
   const head = rows.slice(0, 15), columns = ["~kernel", "phase", "#stalls", "#time", "#share", "#longest", "fetch", "allocation", "#chunk", "~allocated by"];
   const k = t.kernels;

@@ -203,7 +203,7 @@ function prepare(t) {
   t.moves = sum(["in", "out"].map(way => movedBytes(phaseAll(t.phases), way)));
   const times = new Map(); /* sites with equal names are numbered, the largest first */
   t.siteNames = new Map(t.sites.sites.map(site => {
-    const name = siteName(t, site), before = times.get(name) || 0;
+    const name = site.title, before = times.get(name) || 0;
     times.set(name, before + 1);
     return [site.site, before ? `${name} #${before + 1}` : name];
   }));

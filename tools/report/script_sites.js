@@ -1,72 +1,79 @@
 /* The call stacks of allocations as a flame graph, either way up, and as a table. */
 
-const CALLERS = ["__libc_start_call_main", "__libc_start_main", "start_thread"];
 const fileName = path => path.slice(path.lastIndexOf("/") + 1);
 
 /* What a frame is called: its function, else its module. */
 function frameName(frame) {
+  if (frame.python) return frame.function;
   return (frame.function && shortName(frame.function)) || (frame.module ? fileName(frame.module) : frame.offset);
 }
 function framePlace(frame) {
+  if (frame.python) return frame.file + (frame.line ? ":" + frame.line : "");
   if (frame.source) return `${frame.source}:${frame.line}${frame.inlined ? " (inlined)" : ""}`;
-  return frame.module ? `${fileName(frame.module)}+${frame.offset}` : frame.offset;
+  return frame.module ? `${fileName(frame.module)}+${frame.offset}` : frame.offset || "";
 }
-/* Innermost first, without the callers of main and of a thread's first function. */
-function ownFrames(t, site) {
-  const frames = site.frames.map(index => t.sites.frames[index]);
-  const end = frames.findIndex(frame => frame.function === "main");
-  if (end >= 0) return frames.slice(0, end + 1);
-  const caller = frames.findIndex(frame => CALLERS.includes(frame.function));
-  return caller >= 0 ? frames.slice(0, caller) : frames;
+/* The call stack, innermost first: frames of C, and outside of them those of Python, if the site has any. */
+function stackOf(t, site) {
+  return [...site.frames.slice(0, site.own_frames).map(index => t.sites.frames[index]),
+    ...site.python.map(index => ({...t.sites.python[index], python: true}))];
 }
 
-/* Layers between the program and the driver, which say little of who allocates. */
-const BELOW = /^(libcuda|libcudart|libc10|libsluice|libffi|cudaMalloc|cuMem|at::detail::|c10::)/;
-const isBelow = frame => BELOW.test(frame.function || "") || BELOW.test(fileName(frame.module || ""));
-/* PyTorch's operators: the outermost is what the program called. */
-const OPERATOR = /^(at::_ops::\w+::call|torch::autograd::generated::\w+::apply)/;
-/* The outermost operator, else the first frame with a name that is not of those layers. */
-function siteName(t, site) {
-  const frames = ownFrames(t, site), named = frames.filter(frame => frame.function);
-  const told = named.findLast(frame => OPERATOR.test(frame.function)) || named.find(frame => !isBelow(frame)) || named[0] || frames[0];
-  if (!told) return "site " + site.site;
-  if (OPERATOR.test(told.function)) return frameName(told);
-  const caller = frames[frames.indexOf(told) + 1];
-  const at = frame => frame.function ? `${frameName(frame)} (${fileName(framePlace(frame))})` : framePlace(frame);
-  return told.source ? at(told) : frameName(told) + (caller ? " ← " + at(caller) : "");
+/* PyTorch calls each module's forward through these. */
+const isPassedOn = frame => frame.python && /^Module\._(wrapped_)?call_impl$/.test(frame.function);
+/* The stack for the graph: without what is in every stack, and with each run of the interpreter's frames as one. */
+function flameFrames(t, site) {
+  const frames = [];
+  for (const frame of stackOf(t, site)) {
+    if (isPassedOn(frame)) continue;
+    if (!frame.interpreter) frames.push(frame);
+    else if (!frames.length || !frames[frames.length - 1].cpython) frames.push({function: "CPython", cpython: true});
+  }
+  return frames.length ? frames : [{function: "no call stack"}];
 }
 
-/* Nodes {name, place, value, children, depth}: frames of equal name under equal callers are one. */
+const newNode = (name, value, parent) => ({name, value, parent, python: false, place: "", lines: new Set(), children: new Map(), depth: parent ? parent.depth + 1 : 0});
+/* Where the code of a node is. Lines of a function of Python are one node. */
+function nodePlace(node) {
+  const lines = [...node.lines].sort((a, b) => a - b);
+  return node.place + (lines.length ? ":" + lines.join(", ") : "");
+}
+
+/* Frames of equal name under equal callers are one node. */
 function flameTree(t, measure, inverted) {
-  const root = {name: "all sites", place: "", value: 0, children: new Map(), parent: null, depth: 0};
+  const root = newNode("all sites", 0, null);
   for (const site of t.sites.sites) {
-    const value = site[measure], frames = inverted ? ownFrames(t, site) : ownFrames(t, site).reverse();
+    const value = site[measure], frames = flameFrames(t, site);
     if (!value) continue;
     root.value += value;
     let node = root;
-    for (const frame of frames.length ? frames : [{function: "no call stack", offset: ""}]) {
-      const name = frameName(frame);
+    for (const frame of inverted ? frames : frames.reverse()) {
+      const name = frameName(frame), key = frame.python ? `${name} ${frame.file}` : name;
       if (!frame.function && node.name === name) continue; /* nameless frames of one module */
-      if (!node.children.has(name))
-        node.children.set(name, {name, place: `${frame.function && frame.function !== name ? frame.function + " " : ""}${framePlace(frame)}`, value: 0, children: new Map(), parent: node, depth: node.depth + 1});
-      node = node.children.get(name);
+      if (!node.children.has(key)) {
+        const child = newNode(name, 0, node);
+        child.python = Boolean(frame.python);
+        child.place = frame.python ? "Python " + frame.file : `${frame.function && frame.function !== name ? frame.function + " " : ""}${framePlace(frame)}`;
+        node.children.set(key, child);
+      }
+      node = node.children.get(key);
       node.value += value;
+      if (frame.python && frame.line) node.lines.add(frame.line);
     }
   }
   const rest = t.sites.rest[measure];
   if (rest) {
-    root.children.set("rest", {name: `${plural(t.sites.rest.sites, "further site")}`, place: "", value: rest, children: new Map(), parent: root, depth: 1});
+    root.children.set("rest", newNode(`${plural(t.sites.rest.sites, "further site")}`, rest, root));
     root.value += rest;
   }
   return root;
 }
 const childrenOf = node => [...node.children.values()].sort((a, b) => b.value - a.value);
 
-/* Warm tints by name: the same function has the same everywhere. */
-function flameTint(name) {
+/* Tints by name, the same for a function everywhere: warm ones, and cool ones for Python. */
+function flameTint({name, python}) {
   let hash = 0;
   for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) | 0;
-  return `hsl(${28 + (hash >>> 3) % 30} ${62 + (hash >>> 9) % 25}% ${66 + (hash >>> 14) % 10}%)`;
+  return `hsl(${(python ? 190 : 28) + (hash >>> 3) % 30} ${62 + (hash >>> 9) % 25}% ${66 + (hash >>> 14) % 10}%)`;
 }
 
 const ROW = 19;
@@ -91,7 +98,7 @@ function paintFlame(flame) {
   for (const [node, left, right] of placed) {
     const room = Math.floor((right - left - 6) / 6.6), text = room > 2 ? node.name.slice(0, room) : "";
     const box = make("g", {}, make("rect", {x: left, y: node.depth * ROW, width: Math.max(0.5, right - left), height: ROW - 1,
-      fill: node === root ? "#cfd4da" : flameTint(node.name), class: node === chosen ? "chosen" : null}),
+      fill: node === root ? "#cfd4da" : flameTint(node), class: node === chosen ? "chosen" : null}),
     text && make("text", {x: left + 3, y: node.depth * ROW + 13}, text));
     box.addEventListener("pointerenter", () => flame.read(node));
     box.addEventListener("click", () => { flame.top = flame.chosen = node; flame.draw(); flame.read(node); });
@@ -116,7 +123,7 @@ function flameGraph(t) {
     "aria-label": "Flame graph of allocation sites. Up and down follow calls, left and right go between siblings, Enter zooms, Escape shows all."});
   const reading = make("div", {class: "reading", "aria-live": "polite", style: {minHeight: "4.5rem"}});
   const flame = {host, width: 0, measure: "share_bytes", inverted: false};
-  flame.read = node => replace(reading, make("p", {}, make("strong", {}, node.name), node.place && make("span", {}, " " + node.place),
+  flame.read = node => replace(reading, make("p", {}, make("strong", {}, node.name), nodePlace(node) && make("span", {}, " " + nodePlace(node)),
     ` ${bytesText(node.value)}, ${percentText(flame.root.value ? node.value / flame.root.value : 0)}`));
   flame.draw = () => flame.width && paintFlame(flame);
   const rebuild = () => {
@@ -152,8 +159,8 @@ function flameGraph(t) {
 function showSites(t) {
   const sites = t.sites.sites, shown = sites.filter((site, i) => i < 20 || t.shownSites.has(site.site));
   const rows = shown.map(site => [
-    site.frames.length ? hidden(t.siteNames.get(site.site),
-      make("ol", {class: "stack"}, ownFrames(t, site).map(frame => make("li", {}, `${frame.function || "?"}  ${framePlace(frame)}`)))) : "site " + site.site,
+    site.frames.length || site.python.length ? hidden(t.siteNames.get(site.site),
+      make("ol", {class: "stack"}, stackOf(t, site).map(frame => make("li", {}, `${frame.python ? "Python " : ""}${frame.function || "?"}  ${framePlace(frame)}`)))) : "site " + site.site,
     bytesText(site.peak_bytes), bytesText(site.share_bytes), countText(site.allocations), bytesText(site.total_bytes),
     site.median_launches === null ? "never" : `after ${plural(site.median_launches, "launch").replace("launchs", "launches")}`,
     site.refused ? `${countText(site.refused)}, up to ${bytesText(site.refused_bytes)}` : "–"]);

@@ -27,10 +27,11 @@ void timeline_span(const struct model *model, const struct phases *phases, uint6
 /* The `limit` kernels with the longest time. */
 bool kernels_json(struct json *json, const char *key, const struct model *model, uint64_t limit);
 
-/* The members of a site's object, without its frames, of which there are `count`. */
+/* The members of a site's object, without its frames of Python and of C; of the latter there are `count`. */
 void site_json(struct json *json, struct site_titles *titles, const struct site_figures *site,
                const struct frame frames[], size_t count);
 void frame_json(struct json *json, const struct frame *frame);
+void python_json(struct json *json, const struct model_python *frame);
 
 bool ranks_json(struct json *json, const char *key, const struct job *job);
 

@@ -149,19 +149,15 @@ static void print_python(const struct site_figures *site)
     }
 }
 
-static void json_python(struct json *json, const struct site_figures *site)
+void python_json(struct json *json, const struct model_python *frame)
 {
-    json_array(json, "python", true);
-    for (size_t i = 0; i < site->python_count; i++) {
-        struct python_place place = python_place(&site->python[i]);
-        char function[SL_TRACE_NAME_MAX + 1];
-        snprintf(function, sizeof(function), "%.*s", (int)place.function_bytes, place.function);
-        json_object(json, NULL, false);
-        json_text(json, "function", function);
-        json_text(json, "file", place.file);
-        json_number(json, "line", site->python[i].line);
-        json_close(json);
-    }
+    struct python_place place = python_place(frame);
+    char function[SL_TRACE_NAME_MAX + 1];
+    snprintf(function, sizeof(function), "%.*s", (int)place.function_bytes, place.function);
+    json_object(json, NULL, false);
+    json_text(json, "function", function);
+    json_text(json, "file", place.file);
+    json_number(json, "line", frame->line);
     json_close(json);
 }
 
@@ -239,7 +235,6 @@ void site_json(struct json *json, struct site_titles *titles, const struct site_
         json_text(json, "median_launches", NULL);
     json_number(json, "refused", site->refused);
     json_number(json, "refused_bytes", site->refused_bytes);
-    json_python(json, site);
     json_number(json, "own_frames", frames_own(frames, count, site->python_count > 0));
 }
 
@@ -249,6 +244,9 @@ static void print_json_site(struct json *json, struct site_titles *titles, const
     size_t count = symbols_frames(site_titles_symbols(titles), site->frames, frames, FRAMES_MAX);
     json_object(json, NULL, true);
     site_json(json, titles, site, frames, count);
+    json_array(json, "python", true);
+    for (size_t i = 0; i < site->python_count; i++) python_json(json, &site->python[i]);
+    json_close(json);
     json_array(json, "frames", true);
     for (size_t i = 0; i < count; i++) frame_json(json, &frames[i]);
     json_close(json);
