@@ -33,7 +33,7 @@ static char *commands[][5] = {
     {"report", "--plan=no", "-o", "/dev/null"},
     /* of two runs: */
     {"diff"},
-    {"diff", "--json"},
+    {"diff", "--json", "-o", "/dev/null"},
     /* of several ranks: */
     {"ranks"},
     {"info", "--json"},

@@ -19,6 +19,8 @@ UNNAMED_PICTURES = """[...document.querySelectorAll('svg,canvas,img')].filter(e 
     !e.getAttribute('aria-label') && !e.querySelector(':scope > title')).map(e => e.outerHTML.slice(0, 80))"""
 HIDDEN_PICTURES = """[...document.querySelectorAll('svg[aria-hidden],canvas[aria-hidden]')].filter(e =>
     !e.closest('[aria-label]') && !e.closest('section').querySelector('.chart[aria-label]')).map(e => e.outerHTML.slice(0, 80))"""
+CUT_TEXTS = """[...document.querySelectorAll('.chart svg text')].filter(t => { const text = t.getBoundingClientRect(), chart = t.closest('.chart').getBoundingClientRect();
+    return text.width && (text.left < chart.left - 2 || text.right > chart.right + 2); }).map(t => t.textContent)"""
 BAD_NUMBERS = "document.body.innerText.match(/NaN|undefined|Infinity|\\[object/g)"
 LEVELS = "[...document.querySelectorAll('h1,h2,h3')].map(h => Number(h.tagName[1]))"
 NAMED_ROLES = {"link", "button", "combobox", "image", "img", "region", "navigation"}
@@ -76,7 +78,7 @@ class PageTest(ToolTest):
         for width, dark in SIZES:
             self.assertEqual(browser.load(page, width, dark=dark), [])
             self.assertLessEqual(browser.evaluate("document.documentElement.scrollWidth"), width)
-            for question in (BROKEN_LINKS, TWICE, UNNAMED_PICTURES, HIDDEN_PICTURES):
+            for question in (BROKEN_LINKS, TWICE, UNNAMED_PICTURES, HIDDEN_PICTURES, CUT_TEXTS):
                 self.assertEqual(browser.evaluate(question), [], question)
             self.assertIsNone(browser.evaluate(BAD_NUMBERS))
             levels = browser.evaluate(LEVELS)

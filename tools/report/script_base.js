@@ -44,10 +44,10 @@ const colour = name => "var(--" + name.replace(/ /g, "-") + ")";
 const swatch = name => make("span", {class: "swatch", "aria-hidden": "true", style: {background: colour(name)}});
 const legend = entries => make("ul", {class: "legend"}, entries.map(([name, text]) => make("li", {}, swatch(name), text)));
 
-/* The number in a figure as the functions above write it; of a text without one, less than any. */
+/* The first number in a text, with the units of the functions above; without one, less than any. */
 const UNITS = {ns: 1, us: 1e3, ms: 1e6, s: 1e9, ...Object.fromEntries(["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].map((unit, i) => [unit, 1024 ** i]))};
 function numberIn(text) {
-  const [, sign, digits, unit] = /^([+−-]?)([\d,]+\.?\d*)\s*(\S*)/.exec(text.trim()) || [];
+  const [, sign, digits, unit] = /([+−-]?)(\d[\d,]*\.?\d*)\s*(\S*)/.exec(text) || [];
   return digits === undefined ? -Infinity : (sign && sign !== "+" ? -1 : 1) * Number(digits.replace(/,/g, "")) * (UNITS[unit] || 1);
 }
 

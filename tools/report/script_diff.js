@@ -140,12 +140,12 @@ function showMemory() {
 const kernelName = kernel => clipped(kernel.title, kernel.name);
 
 function showStalls() {
-  const stalled = figures.get("stalled");
+  const stalled = figures.get("stalled"), stalls = figures.get("stalls");
   const kernels = diff.kernels.filter(kernel => kernel.stall_ns.a.median || kernel.stall_ns.b.median || kernel.a.stalls || kernel.b.stalls);
   const rows = [...kernels].sort((a, b) => Math.abs(b.stall_ns.change) - Math.abs(a.stall_ns.change)).map(kernel => [kernelName(kernel),
     ...SIDES.map(([key]) => zeroDash(kernel[key].stalls, countText)), ...SIDES.map(([key]) => zeroDash(kernel.stall_ns[key].median, timeText)),
     changeText(kernel.stall_ns.change, timeText), shareText(kernel.stall_ns), stateText(kernel.stall_ns)]);
-  replace(byId("stalls-view"), make("p", {}, `${bothText(stalled)}: ${bothText(figures.get("stalls"))} stalls.`),
+  replace(byId("stalls-view"), make("p", {}, SIDES.map(([key, side]) => `${side} waits ${timeText(stalled[key].median)} in ${plural(stalls[key].median, "stall")}`).join(", ") + "."),
     rows.length ? table("Stalls, by kernel", ["~kernel", "#stalls A", "#stalls B", "#stalled A", "#stalled B", "#change", "#%", "difference"], rows)
       : note("In no iteration of either run does a kernel usually wait."));
 }

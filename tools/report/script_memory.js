@@ -96,6 +96,9 @@ function linkTable(t) {
     ["direction", "#plan", "#demand", "#late", "#in all", "#link busy", "#link can carry", "#time it needs"], rows);
 }
 
+/* Short enough for the margin; traces of very short times have rates beyond any link's. */
+const tickRate = rate => rate < 1e12 ? rateText(rate).replace(/\.0+ /, " ") : (rate / 1e12).toPrecision(3).replace(/\.0+$/, "") + " TB/s";
+
 function showLink(t) {
   const line = t.timeline, count = line.phases.length, height = 290, middle = 118, lane = 100, stalls = 236;
   const seconds = line.duration_ns / count / 1e9;
@@ -110,7 +113,7 @@ function showLink(t) {
   const paint = (clip, svg, x, inner) => {
     for (const [way, sign] of [["in", -1], ["out", 1]]) {
       const y = rate => middle + sign * lane * rate / scale;
-      valueTicks(svg, ticks(scale, 2).slice(way === "in" ? 0 : 1), y, rate => rateText(rate).replace(".00", ""), inner);
+      valueTicks(svg, ticks(scale, 2).slice(way === "in" ? 0 : 1), y, tickRate, inner);
       svg.append(clip);
       const upTo = i => c => sum(CAUSES.slice(0, i).map(([cause]) => line[way][cause][c])) / seconds;
       CAUSES.forEach(([cause], i) => clip.append(make("path", {fill: colour(cause),
