@@ -98,16 +98,20 @@ static void allocations_are_scanned_if_somebody_asks(void **state)
     for (int m = 0; m < TAKEN; m++) memory[m] = core_take(2 * SL_MIB);
     sweep(STEPS);
     sl_monitor_update(core);
-    end_unless(look(true) && f->scanned == 0, 30);
+    uint64_t before = core->monitor.figures.scanned; /* somebody else may watch this test */
+    end_unless(look(true), 30);
     uint64_t late = core_take(2 * SL_MIB);
     launch(&kernel, &late);
     sl_monitor_update(core);
-    end_unless(look(false) && f->scanned > 0, 31);
+    end_unless(look(false) && core->monitor.figures.scanned > before, 31);
     end_unless(lasting->allocated_bytes == TAKEN * 2 * SL_MIB && temporary->allocated_bytes == 2 * SL_MIB,
                32);
     end_unless(temporary->resident_bytes == 2 * SL_MIB && lasting->resident_bytes > 0, 33);
     end_unless(lasting->resident_bytes + temporary->resident_bytes + f->unused_bytes == f->resident_bytes,
                34);
+    static const _Atomic uint64_t question = 1;
+    core->monitor.asked = &question;
+    sl_monitor_update(core);
     uint64_t first = core->monitor.figures.scanned;
     sl_monitor_update(core);
     end_unless(core->monitor.figures.scanned == first, 35); /* once for each question */
