@@ -41,11 +41,21 @@ struct layout {
     uint64_t chunk_bytes;
 };
 
+/* The number of times at which one is needed and the other is not. Counts the bits of all words side by side
+ * in bytes, because processors' own instruction for it cannot be assumed, and the compiler's function takes
+ * several times as long. */
 static unsigned more_times(const uint64_t *used, const uint64_t *than)
 {
-    unsigned more = 0;
-    for (int w = 0; w < SL_LAYOUT_WORDS; w++) more += (unsigned)__builtin_popcountll(used[w] & ~than[w]);
-    return more;
+    uint64_t bytes = 0;
+    for (int w = 0; w < SL_LAYOUT_WORDS; w++) {
+        uint64_t more = used[w] & ~than[w];
+        more -= more >> 1 & UINT64_C(0x5555555555555555);
+        more = (more & UINT64_C(0x3333333333333333)) + (more >> 2 & UINT64_C(0x3333333333333333));
+        bytes += (more + (more >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    }
+    _Static_assert(SL_LAYOUT_WORDS * 8 < 256, "the bits at the same byte of all words are counted in one");
+    uint64_t pairs = (bytes & UINT64_C(0x00ff00ff00ff00ff)) + (bytes >> 8 & UINT64_C(0x00ff00ff00ff00ff));
+    return (unsigned)(pairs * UINT64_C(0x0001000100010001) >> 48);
 }
 
 static const uint64_t never[SL_LAYOUT_WORDS];
@@ -111,28 +121,24 @@ static bool put(struct layout *layout, uint32_t b, uint64_t offset, uint32_t ite
     return true;
 }
 
-/* Compares first the time that the item adds to the bin's; then, if `alike`, the time that the bin is needed
- * without the item; then the gap. */
-static bool is_better(bool alike, const unsigned *times, uint64_t gap, const unsigned *best_times,
-                      uint64_t best_gap)
-{
-    if (times[0] != best_times[0]) return times[0] < best_times[0];
-    if (alike && times[1] != best_times[1]) return times[1] < best_times[1];
-    return gap < best_gap;
-}
-
-/* Finds a place for the item and puts it there. */
+/* Finds a place for the item and puts it there: where it adds the least time to the bin's; then, if `alike`,
+ * where the bin is needed least without the item; then in the smallest gap. Gaps are sought last, because
+ * that takes longest. */
 static bool place_item(struct layout *layout, struct sl_layout_item *item, uint32_t number, bool alike)
 {
-    unsigned best_times[2] = {UINT32_MAX, UINT32_MAX};
+    unsigned best_added = UINT32_MAX, best_alone = UINT32_MAX;
     uint64_t best_gap = UINT64_MAX, offset, gap;
     uint32_t best = SL_NONE;
     for (uint32_t b = 0; b < layout->bin_count; b++) {
         const struct bin *bin = &layout->bins[b];
-        unsigned times[2] = {more_times(item->used, bin->used), more_times(bin->used, item->used)};
-        if (times[0] > best_times[0] || !find_gap(layout, bin, number, &offset, &gap)) continue;
-        if (!is_better(alike, times, gap, best_times, best_gap)) continue;
-        memcpy(best_times, times, sizeof best_times);
+        unsigned added = more_times(item->used, bin->used);
+        if (added > best_added) continue;
+        unsigned alone = alike ? more_times(bin->used, item->used) : 0;
+        bool better = added < best_added || alone < best_alone;
+        if (!better && alone > best_alone) continue;
+        if (!find_gap(layout, bin, number, &offset, &gap) || (!better && gap >= best_gap)) continue;
+        best_added = added;
+        best_alone = alone;
         best_gap = gap;
         best = item->bin = b;
         item->offset = offset;

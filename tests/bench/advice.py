@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Follows the advice of `sluice advise` and says what it brought.
 
-usage: advice.py BUILD [--only NAME]... [--torch SCRIPT] [--json OUT]
+usage: advice.py BUILD [--only NAME]... [--frameworks] [--json OUT]
 
 Each program is recorded on softcuda, advised on, and run again with each line of advice, without a recording. Times are those of
 a step on the device's simulated clock, from one update of the weights to the next, in the median of the last five. Advice that
 is simulated is right if the step takes within 10 % of what it said (25 % with pinned memory); a bound if the step is not faster than that; and neither is right
 if the step takes longer than before.
 
---torch SCRIPT: what tests/frameworks/python.py wrote; the GPT of tests/frameworks is followed as well, which takes a quarter of
-an hour.
+--frameworks: programs of PyTorch and tinygrad (advice_frameworks.py) in place of those of workloads/. Their runs are kept in
+BUILD/frameworks/runs and not repeated with the same build.
 """
 import argparse
 import json
@@ -20,7 +20,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
-from e2e import MIB, MODEL, PERCEPTRON, Bench, need, reference, whole_blocks
+import advice_frameworks
+from e2e import MODEL, PERCEPTRON, Bench, need, reference, whole_blocks
 
 WITHIN, NOT_FASTER = 0.1, 0.02
 WITHIN_PINNED = 0.25  # plans do not know that launches which use pinned memory slow the copies beside them (e2e/predicted.py)
@@ -95,27 +96,15 @@ class Workload:
         need(run.status == 0 and (arguments or run.same_bits(self.whole)), "it runs, with the same bits", run)
         return step_ns(timeline)
 
-
-class Torch:
-    """The GPT of tests/frameworks, with AdamW over lists of tensors."""
-
-    def __init__(self, bench, folder, script):
-        self.bench, self.folder, self.script = bench, folder, script
-        self.case = Case("PyTorch's GPT, foreach", "gpt.py", [], 0.66, follow={"optimizer": lambda _: ("adamw-fused", 1)})
-        self.settings = {"DEVICE_BUDGET": 56 * MIB, "CHUNK": "2M", "DAEMON": "inline"}
-
-    def run(self, settings, arguments=None):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
-        environment.update(DEVICE, SOFTCUDA_PROFILE="rtx4090", **{"SLUICE_" + k: str(v) for k, v in settings.items()})
-        program = os.path.join(self.bench.source, "tests", "frameworks", "programs", "gpt.py")
-        command = [os.path.join(self.bench.build, "tools", "sluice"), "run", "--", self.script, program, "--optimizer", arguments or "adamw", "--steps", "20"]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=3600)
-        steps = [float(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("step ") and "device_ms" in line]
-        return statistics.median(steps[-5:]) * 1e6
+    def record(self, tracing):
+        """The path of a trace of the case, and the time of a step without a recording."""
+        path = os.path.join(self.folder, "run.slt")
+        self.run(dict(self.settings, **tracing, TRACE=path))
+        return path, self.run(self.settings)
 
 
-def advise(bench, path):
-    command = [os.path.join(bench.build, "tools", "sluice"), "advise", "--json", "--link-gbs", str(LINK_GBS), "--both", str(BOTH_PERCENT), path]
+def advise(build, path):
+    command = [os.path.join(build, "tools", "sluice"), "advise", "--json", "--link-gbs", str(LINK_GBS), "--both", str(BOTH_PERCENT), path]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=1200).stdout)
 
 
@@ -150,17 +139,14 @@ def follow(workload, item, before_ns):
             "said_after_ns": said_ns, "before_ns": before_ns, "after_ns": after_ns, "right": right}
 
 
-def examine(workload):
-    trace = os.path.join(workload.folder, "run.slt")
-    workload.run(dict(workload.settings, TRACE=trace, TRACE_SAMPLE=16, TRACE_FULL="wait"))
-    before_ns = workload.run(workload.settings)
+def examine(build, workload):
+    trace, before_ns = workload.record({"TRACE_SAMPLE": 16, "TRACE_FULL": "wait"})
     rows = []
-    for item in advise(workload.bench, trace)["advice"]:
+    for item in advise(build, trace)["advice"]:
         row = follow(workload, item, before_ns) if item["basis"] != "fact" else None
         if row:
             print_row(row)
             rows.append(row)
-    os.unlink(trace)
     if not rows:
         print(f"| {workload.case.name} | none | | {before_ns / 1e6:.2f} | | | | |", flush=True)
     return rows
@@ -178,17 +164,19 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--only", action="append")
-    parser.add_argument("--torch")
+    parser.add_argument("--frameworks", action="store_true")
     parser.add_argument("--json")
     arguments = parser.parse_args()
     bench, rows = Bench(arguments.build), []
     print("| program | advice | line | step, ms | said | then | gain, said | gain |\n| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        for case in CASES:
-            if not arguments.only or case.name in arguments.only:
-                rows += examine(Workload(bench, folder, case))
-        if arguments.torch:
-            rows += examine(Torch(bench, folder, os.path.abspath(arguments.torch)))
+        for case in CASES if not arguments.frameworks else advice_frameworks.CASES:
+            if arguments.only and case.name not in arguments.only:
+                continue
+            if not arguments.frameworks:
+                rows += examine(arguments.build, Workload(bench, folder, case))
+            elif advice_frameworks.available(case):
+                rows += examine(arguments.build, advice_frameworks.FrameworkWorkload(arguments.build, DEVICE, case))
     right = sum(row["right"] for row in rows)
     print(f"\n{right} of {len(rows)} were right, of {len({row['kind'] for row in rows})} kinds, on {len({row['program'] for row in rows})} programs.")
     if arguments.json:

@@ -149,8 +149,8 @@ class Bench:
         if record:
             variables.update({"SOFTCUDA_TOUCHED": folder / "touched", "SOFTCUDA_TIMELINE": folder / "timeline"})
         if sluice:
-            variables.update({"SLUICE_STATS": folder / "sluice.json", "SLUICE_TRACE": folder / "trace.slt",
-                              "SLUICE_TRACE_SAMPLE": "0"})
+            variables = {"SLUICE_TRACE_SAMPLE": "0", **variables, "SLUICE_STATS": folder / "sluice.json",
+                         "SLUICE_TRACE": folder / "trace.slt"}
         command = [str(word) for word in self.command(program, variables, sluice, folder)]
         (folder / "command").write_text(shlex.join(command) + "\n", encoding="utf-8")
         with open(folder / "output", "w", encoding="utf-8") as output:

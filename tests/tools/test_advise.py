@@ -154,11 +154,19 @@ class Advise(ToolTest):
         for number, (item, block) in enumerate(zip(items, blocks), 1):
             lines = block.splitlines()
             self.assertEqual((lines[0], lines[1]), (f"{number}. {item['what']}.", f"   {item['line']}"))
-            before, after, percent = re.search(r"step ([\d.]+) ms -> ([\d.]+) ms, ([+-][\d.]+) %", lines[2]).groups()
+            before, after, percent = re.search(r"(?:step|iteration) ([\d.]+) ms -> ([\d.]+) ms, ([+-][\d.]+) %", lines[2]).groups()
             self.assertEqual(float(percent), item["step_percent"])
             self.assertAlmostEqual(float(before), item["step_before_ns"] / 1e6, delta=0.006)
             self.assertAlmostEqual(float(after), item["step_after_ns"] / 1e6, delta=0.006)
             self.assertIn("a bound, not a prediction" if item["basis"] == "bound" else "simulated on this trace", lines[3])
+
+    def test_iterations_are_not_called_steps(self):
+        """No phases of training can be found in these launches: what repeats may be several steps."""
+        said = self.text("--budget", "32M", "--chunk", "2M", self.write(sweep()))
+        self.assertIn(": an iteration takes ", said)
+        self.assertIn("No training steps were found", said)
+        self.assertNotIn("step ", said.replace("training steps", "").replace("several steps", ""))
+        self.assertFalse(self.ask(self.write(sweep()))["training_steps"])
 
     def test_against_another_run(self):
         own = self.write(sweep())

@@ -144,6 +144,31 @@ static void what_is_used_together_lies_together(void **state)
     for (uint32_t i = 2; i < 6; i++) assert_int_equal(items[i].bin, items[i % 2].bin);
 }
 
+/* A chunk that lacks some of an item's times, in any of them, is worse than one that lacks fewer. */
+static void the_least_added_time_decides(void **state)
+{
+    (void)state;
+    uint64_t random = 88172645463325252;
+    for (int round = 0; round < 200; round++) {
+        unsigned added[2] = {0, 0};
+        memset(items, 0, sizeof items);
+        for (uint32_t i = 0; i < 3; i++) {
+            items[i] = item(0, PERIOD, CHUNK / 2, i % 2);
+            items[i].kind = i < 2 ? SL_LAYOUT_FIXED : SL_LAYOUT_MOVABLE;
+            for (unsigned at = 0; at < SL_LAYOUT_TIMES; at++) {
+                random = random * 6364136223846793005 + 1442695040888963407;
+                if (random >> 62 || i == 2) use(&items[i], at, at + 1);
+            }
+        }
+        for (unsigned at = 0; at < SL_LAYOUT_TIMES; at++)
+            for (unsigned i = 0; i < 2; i++) added[i] += !(items[i].used[at / 64] >> at % 64 & 1);
+        uint64_t judged = 0;
+        const struct sl_layout_judge first = {count_judged, &judged, 0, 0};
+        assert_int_equal(sl_layout_make(items, 3, 2, CHUNK, PERIOD, &first), SL_OK);
+        if (added[0] != added[1]) assert_int_equal(items[2].bin, added[1] < added[0]);
+    }
+}
+
 /* What lives on beside it in the period in which it moves, and in later ones. */
 static void a_life_goes_on_in_the_next_period(void **state)
 {
@@ -225,6 +250,7 @@ int main(void)
         cmocka_unit_test(what_the_judge_does_not_know_changes_nothing),
         cmocka_unit_test(no_two_meet),
         cmocka_unit_test(what_is_used_together_lies_together),
+        cmocka_unit_test(the_least_added_time_decides),
         cmocka_unit_test(a_life_goes_on_in_the_next_period),
         cmocka_unit_test(without_room_nothing_changes),
         cmocka_unit_test(orders_that_lead_nowhere_are_made_up_for),

@@ -90,12 +90,14 @@ static struct advice *note(const struct search *search, size_t point, struct adv
     return advice;
 }
 
-static bool advise_less(const struct situation *s, struct advice_list *list)
+/* *step_ns: with the budget that is advised; 0: none is. */
+static bool advise_less(const struct situation *s, struct advice_list *list, uint64_t *step_ns)
 {
     struct search search = {.situation = s};
     uint64_t used = s->fits ? s->need_bytes : s->setting.budget_bytes, least = replay_least_budget();
     uint64_t most_ns = situation_step(s) + situation_step(s) / 100 * ADVICE_LOSS_PERCENT;
     char less[SL_BYTES_TEXT], before[SL_BYTES_TEXT];
+    *step_ns = 0;
     static const unsigned percents[FEWER] = {90, 75, 60, 45, 30};
     for (int i = 0; i < FEWER; i++) add(&search, used / 100 * percents[i], least - 1, used);
     if (!try_from(&search, 0)) return false;
@@ -114,10 +116,13 @@ static bool advise_less(const struct situation *s, struct advice_list *list)
     snprintf(advice->what, sizeof(advice->what),
              "Give sluice %s of device memory instead of %s: the rest can be used for something else",
              sl_bytes_text(advice->after_bytes, less), sl_bytes_text(advice->before_bytes, before));
+    *step_ns = advice->after_ns;
     return true;
 }
 
-static bool advise_more(const struct situation *s, struct advice_list *list)
+/* `smaller_ns`: the step with the smaller budget that is advised, or 0. More memory is not advised if less is
+ * as good. */
+static bool advise_more(const struct situation *s, uint64_t smaller_ns, struct advice_list *list)
 {
     struct search search = {.situation = s};
     uint64_t budget = s->setting.budget_bytes;
@@ -133,6 +138,7 @@ static bool advise_more(const struct situation *s, struct advice_list *list)
         point = advice_knee(search.points, search.count, situation_step(s));
     }
     if (point == SIZE_MAX) return true;
+    if (smaller_ns && !advice_pays(smaller_ns, search.points[point].step_ns)) return true;
     struct advice *advice = note(&search, point, list, "budget-larger");
     snprintf(advice->what, sizeof(advice->what), "Give sluice %s of device memory instead of %s%s",
              sl_bytes_text(advice->after_bytes, more), sl_bytes_text(advice->before_bytes, before),
@@ -143,5 +149,6 @@ static bool advise_more(const struct situation *s, struct advice_list *list)
 
 bool advise_budgets(const struct situation *situation, struct advice_list *list)
 {
-    return advise_more(situation, list) && advise_less(situation, list);
+    uint64_t smaller_ns;
+    return advise_less(situation, list, &smaller_ns) && advise_more(situation, smaller_ns, list);
 }

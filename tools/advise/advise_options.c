@@ -29,9 +29,14 @@ struct search {
     char rules[MOST_TRIALS][64]; /* of the sites */
 };
 
+/* The least traffic is that of the last step, and in whole chunks. It says nothing about other steps, nor
+ * where launches use chunks in place, of which less may cross the link. */
 bool link_is_the_floor(const struct situation *s)
 {
-    return !s->fits && s->link_ns > s->resident_ns && s->link_ns >= situation_step(s) / 100 * FLOOR_PERCENT;
+    const struct replay_iteration *step = &s->now.steady;
+    bool alike = s->now.least_in_bytes <= step->bytes_in;
+    return !s->fits && alike && !step->remote_bytes_used && s->link_ns > s->resident_ns &&
+           s->link_ns >= situation_step(s) / 100 * FLOOR_PERCENT;
 }
 
 static struct replay_setting *add(struct search *search, const char *kind)

@@ -11,25 +11,39 @@
 
 static const char *const basis_names[] = {"fact", "simulated", "bound"};
 
+/* What the replay repeats. */
+static const char *unit(const struct situation *s)
+{
+    return s->job->programs[0].steps ? "step" : "iteration";
+}
+
+/* The change in per cent as it is printed; a small one is +0.0, never -0.0. */
+static double change(double saved_percent)
+{
+    return saved_percent > -0.05 && saved_percent < 0.05 ? 0 : -saved_percent;
+}
+
 static void print_run(const struct situation *s, FILE *to)
 {
     char budget[SL_BYTES_TEXT], need[SL_BYTES_TEXT], chunk[SL_BYTES_TEXT], step[TIME_TEXT],
         resident[TIME_TEXT];
-    fprintf(to, "%s: a step takes %s with %s of device memory, chunks of %s and the policy %s; ",
-            s->job->name.text, time_text(situation_step(s), step),
-            sl_bytes_text(s->setting.budget_bytes, budget), sl_bytes_text(s->setting.chunk_bytes, chunk),
-            s->setting.policy);
+    fprintf(to, "%s: %s takes %s with %s of device memory, chunks of %s and the policy %s; ",
+            s->job->name.text, s->job->programs[0].steps ? "a step" : "an iteration",
+            time_text(situation_step(s), step), sl_bytes_text(s->setting.budget_bytes, budget),
+            sl_bytes_text(s->setting.chunk_bytes, chunk), s->setting.policy);
     if (s->fits)
         fprintf(to, "the program needs %s, so nothing moves.\n", sl_bytes_text(s->need_bytes, need));
     else
         fprintf(to, "%s with all of its %s on the device.\n", time_text(s->resident_ns, resident),
                 sl_bytes_text(s->need_bytes, need));
-    fprintf(to, "%" PRIu32 " steps of %" PRIu64 " launches were replayed; ", s->now.iteration_count,
-            s->launches);
+    fprintf(to, "%" PRIu32 " %ss of %" PRIu64 " launches in total were replayed; ", s->now.iteration_count,
+            unit(s), s->launches);
     if (s->guessed)
         fprintf(to, "the times of %" PRIu64 " launches are guessed.\n", s->guessed);
     else
         fputs("all times are measured.\n", to);
+    if (!s->job->programs[0].steps)
+        fputs("No training steps were found: an iteration is what repeats, and may be several steps.\n", to);
     if (s->streams > 1)
         fprintf(
             to,
@@ -46,24 +60,25 @@ static const char *basis_text(const struct situation *s, const struct advice *ad
                       : "simulated on this trace with measured times";
 }
 
-static void print_gain(const struct advice *advice, FILE *to)
+static void print_gain(const struct situation *s, const struct advice *advice, FILE *to)
 {
     char before[TIME_TEXT], after[TIME_TEXT], from[SL_BYTES_TEXT], into[SL_BYTES_TEXT];
     const char *separator = "   ";
     if (advice->before_ns) {
-        fprintf(to, "%sstep %s -> %s, %+.1f %%", separator, time_text(advice->before_ns, before),
-                time_text(advice->after_ns, after), -advice_percent(advice));
+        fprintf(to, "%s%s %s -> %s, %+.1f %%", separator, unit(s), time_text(advice->before_ns, before),
+                time_text(advice->after_ns, after), change(advice_percent(advice)));
         separator = "; ";
     }
     if (advice->before_bytes != advice->after_bytes) {
         fprintf(to, "%sdevice memory %s -> %s, %+.1f %%", separator,
                 sl_bytes_text(advice->before_bytes, from), sl_bytes_text(advice->after_bytes, into),
-                -advice_memory_percent(advice));
+                change(advice_memory_percent(advice)));
         separator = "; ";
     }
     if (advice->basis == ADVICE_SIMULATED)
-        fprintf(to, "%smoved in a step %s -> %s", separator, sl_bytes_text(advice->before_moved, from),
-                sl_bytes_text(advice->after_moved, into));
+        fprintf(to, "%smoved in %s %s -> %s", separator,
+                s->job->programs[0].steps ? "a step" : "an iteration",
+                sl_bytes_text(advice->before_moved, from), sl_bytes_text(advice->after_moved, into));
     fputc('\n', to);
 }
 
@@ -91,7 +106,7 @@ static void print_item(const struct situation *s, struct site_titles *titles, si
     fprintf(to, "\n%zu. %s.\n", number, advice->what);
     if (advice->line[0]) fprintf(to, "   %s\n", advice->line);
     if (advice->basis == ADVICE_FACT) return;
-    print_gain(advice, to);
+    print_gain(s, advice, to);
     fprintf(to, "   %s%s%s\n", basis_text(s, advice), advice->unseen ? "; not included: " : "",
             advice->unseen ? advice->unseen : "");
     if (titles) print_sites(titles, advice, to);
@@ -140,12 +155,12 @@ static void print_json_item(struct json *json, struct site_titles *titles, const
     if (advice->before_ns) {
         json_number(json, "step_before_ns", advice->before_ns);
         json_number(json, "step_after_ns", advice->after_ns);
-        json_real(json, "step_percent", -advice_percent(advice), 1);
+        json_real(json, "step_percent", change(advice_percent(advice)), 1);
     }
     if (advice->before_bytes != advice->after_bytes) {
         json_number(json, "memory_before_bytes", advice->before_bytes);
         json_number(json, "memory_after_bytes", advice->after_bytes);
-        json_real(json, "memory_percent", -advice_memory_percent(advice), 1);
+        json_real(json, "memory_percent", change(advice_memory_percent(advice)), 1);
     }
     if (advice->basis == ADVICE_SIMULATED) {
         json_number(json, "moved_before_bytes", advice->before_moved);
@@ -166,6 +181,7 @@ void advise_print_json(const struct advise_report *report, FILE *to)
     json_text(&json, "program", s->job->name.text);
     json_number(&json, "ranks", s->job->count);
     json_number(&json, "steps", s->now.iteration_count);
+    json_bool(&json, "training_steps", s->job->programs[0].steps);
     json_number(&json, "launches", s->launches);
     json_number(&json, "guessed", s->guessed);
     json_number(&json, "streams", s->streams);

@@ -57,7 +57,9 @@ static void set(struct situation *s, const struct situation_wish *wish)
     if (budget < replay_least_budget()) budget = replay_least_budget();
     if (s->most_bytes < budget) s->most_bytes = budget;
     uint64_t chunk = wish->chunk_bytes ? wish->chunk_bytes : model->chunk_bytes;
-    if (!is_chunk(chunk)) chunk = replay_automatic_chunk(budget);
+    uint64_t usual = replay_automatic_chunk(budget);
+    bool too_large = wish->budget_bytes && !wish->chunk_bytes && chunk > usual;
+    if (!is_chunk(chunk) || too_large) chunk = usual;
     s->setting.budget_bytes = budget;
     s->setting.chunk_bytes = chunk;
     s->setting.policy = wish->policy ? wish->policy : recorded_policy(model);

@@ -75,8 +75,8 @@ def main():
     if options.jit:
         take_step = TinyJit(take_step)
     for number in range(options.steps):
-        text = Tensor.randint(BATCH, CONTEXT + 1, high=VOCABULARY).contiguous().realize()
         start = Mark()
+        text = Tensor.randint(BATCH, CONTEXT + 1, high=VOCABULARY).contiguous().realize()
         loss = take_step(text)
         end = Mark()
         value = loss.item()
