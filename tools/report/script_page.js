@@ -147,7 +147,7 @@ function showBudget(t) {
       const line = [...made.map(one => [one.budget_bytes, one.step_ns]), [need, first.resident_ns]].sort((a, b) => a[0] - b[0]);
       svg.append(make("path", {class: "total", d: "M" + line.map(([bytes, time]) => `${x(bytes)},${y(time)}`).join("L")}));
       if (today && today < right) svg.append(make("path", {class: "limit-line", d: `M${x(today)},${above}v${tall}`}),
-        make("text", {x: x(today) + 5, y: above + 10}, `today ${bytesText(today)}`));
+        make("text", today < right / 2 ? {x: x(today) + 5, y: above + 10} : {x: x(today) - 5, y: above + 10, "text-anchor": "end"}, `today ${bytesText(today)}`));
     }}),
   today >= need && note(`Today's budget, ${bytesText(today)}, holds all that the program needs.`),
   table("Predictions", ["#budget", "#of the need", "#step", "#slower", "#in", "#out", "#zero-copy", "#stall", "#misses"], rows),
