@@ -116,6 +116,17 @@ class Kernels(ToolTest):
         self.assertEqual((told["kernels"], told["all"]["launches"]), ([], 0))
 
 
+    def test_submission_is_no_time_of_a_launch(self):
+        """On an idle stream the time between the events has a part of the submission: 1000 ns here, as the first kernel shows."""
+        records = [("kernel", dict(id=1, time=1), "both"), ("kernel", dict(id=2, time=1), "idle")]
+        records += [("launch", dict(id=1 + (tick > 4), tick=tick, time=10 * tick, a=1 + (tick > 4))) for tick in range(1, 7)]
+        records += [("duration", dict(id=1, tick=1, time=80, a=4000)), ("duration", dict(flags=1, id=1, tick=2, time=80, a=5000)),
+                    ("duration", dict(flags=1, id=2, tick=5, time=80, a=7000))]
+        rows = json.loads(sluice("trace", "kernels", "--json", write_trace(self.folder / "idle.slt", records)).stdout)["kernels"]
+        self.assertEqual({row["name"]: (row["launches"], row["time_ns"], row["sampled_ns"]) for row in rows},
+                         {"both": (4, 16000, 9000), "idle": (2, 12000, 7000)})
+
+
 class Chunks(ToolTest):
     def invented(self):
         return write_trace(self.folder / "t.slt", [

@@ -192,7 +192,7 @@ static void add(struct model_build *build, const struct sl_trace_record *record)
                                         (uint32_t)(e->b < UINT32_MAX ? e->b : UINT32_MAX)});
         break;
     case SL_EVENT_DURATION:
-        MODEL_PUSH(build, model->durations, (struct model_duration){e->tick, e->a, e->b});
+        MODEL_PUSH(build, model->durations, (struct model_duration){e->tick, e->a, e->b, e->flags & 1});
         break;
     default:
         add_rare(build, record);

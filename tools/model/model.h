@@ -87,6 +87,7 @@ struct model_iteration { /* a completed iteration */
 struct model_duration {
     uint64_t tick, took_ns; /* on the device */
     uint64_t began_ns;      /* on the records' clock, converted from the device's; 0: unknown */
+    bool idle;              /* the stream had nothing to do, so that took_ns has a part of the submission */
 };
 
 struct model_collective { /* a launch with a known communicator */

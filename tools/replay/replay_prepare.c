@@ -10,7 +10,7 @@ enum {
     LEAST_ITERATIONS = 6,
     ENOUGH_LAUNCHES = 400000, /* no iterations are added beyond this */
     ASSUMED_BYTES_PER_NS = 1000,
-    ASSUMED_NS = 2000, /* minimum time of a launch that was not measured */
+    ASSUMED_NS = 2000, /* of a launch, if none was measured */
 };
 
 static uint64_t set_bytes(const struct model *model, const struct model_shape *shape)
@@ -21,26 +21,41 @@ static uint64_t set_bytes(const struct model *model, const struct model_shape *s
     return bytes;
 }
 
-/* Determines the launches' times. If neither a launch nor a similar one was measured, it is assumed to
- * process the bytes that it touches at the speed of the others. */
+/* How long a launch takes that was not measured, nor one that does the same: as long as the shortest that was
+ * measured, and for its bytes as long as all of these took beyond that for theirs. */
+struct guess {
+    double fixed_ns, ns_per_byte;
+};
+
+static struct guess make_guess(const struct replay_program *program)
+{
+    const struct model *model = program->model;
+    uint64_t shortest = UINT64_MAX, count = 0;
+    double bytes = 0, ns = 0;
+    for (size_t s = 0; s < model->shapes.count; s++) {
+        uint64_t took = program->shape_ns[s];
+        if (!took || model->shapes.at[s].kind == SL_LAUNCH_COPY) continue;
+        if (took < shortest) shortest = took;
+        bytes += (double)set_bytes(model, &model->shapes.at[s]);
+        ns += (double)took;
+        count++;
+    }
+    if (!count) return (struct guess){ASSUMED_NS, 1.0 / ASSUMED_BYTES_PER_NS};
+    return (struct guess){(double)shortest, bytes > 0 ? (ns - (double)shortest * (double)count) / bytes : 0};
+}
+
 static bool find_times(struct replay_program *program)
 {
     const struct model *model = program->model;
-    double bytes = 0, ns = 0;
     program->shape_ns = shape_times(model);
     if (!program->shape_ns) return false;
-    for (size_t s = 0; s < model->shapes.count; s++) {
-        if (!program->shape_ns[s] || model->shapes.at[s].kind == SL_LAUNCH_COPY) continue;
-        bytes += (double)set_bytes(model, &model->shapes.at[s]);
-        ns += (double)program->shape_ns[s];
-    }
-    double bytes_per_ns = bytes > 0 && ns > 0 ? bytes / ns : ASSUMED_BYTES_PER_NS;
+    const struct guess guess = make_guess(program);
     bool *guessed = calloc(model->shapes.count + 1, sizeof(*guessed));
     for (size_t s = 0; guessed && s < model->shapes.count; s++) {
         if (program->shape_ns[s] || model->shapes.at[s].kind == SL_LAUNCH_COPY) continue;
         guessed[s] = true;
-        program->shape_ns[s] = (uint64_t)((double)set_bytes(model, &model->shapes.at[s]) / bytes_per_ns);
-        if (program->shape_ns[s] < ASSUMED_NS) program->shape_ns[s] = ASSUMED_NS;
+        double bytes = (double)set_bytes(model, &model->shapes.at[s]);
+        program->shape_ns[s] = (uint64_t)(guess.fixed_ns + bytes * guess.ns_per_byte);
     }
     for (uint32_t l = 0; guessed && l < program->launches; l++)
         program->guessed += guessed[model->launches.at[l].shape];
