@@ -9,9 +9,7 @@
 
 #include "core/monitor_page.h"
 
-struct sl_arena;
 struct sl_core;
-struct sl_placement;
 
 /* How much one call visits: parts of allocations in chunks, of SL_MONITOR_PART each, and slots without an
  * allocation, of 1 each. */

@@ -2,79 +2,8 @@
 
 #include <stdlib.h>
 
+#include "tools/analyses/launch_times.h"
 #include "tools/analyses/residency.h"
-
-struct mean {
-    uint64_t count, sum;
-};
-
-/* The measured times of launches that do the same: on busy streams, and on idle ones, where the time between
- * the events has a part of the launch's submission. */
-struct measured {
-    struct mean busy, idle;
-};
-
-static void measure(struct measured *measured, const struct model_duration *duration)
-{
-    struct mean *mean = duration->idle ? &measured->idle : &measured->busy;
-    mean->count++;
-    mean->sum += duration->took_ns;
-}
-
-/* How much longer launches seem to take on an idle stream: the mean over the shapes that were measured on
- * both, each as often as on the one where it was measured less. */
-static uint64_t submission_ns(const struct measured *of_shape, size_t count)
-{
-    double longer_ns = 0, weights = 0;
-    for (size_t s = 0; s < count; s++) {
-        const struct mean *busy = &of_shape[s].busy, *idle = &of_shape[s].idle;
-        if (!busy->count || !idle->count) continue;
-        double weight = (double)(busy->count < idle->count ? busy->count : idle->count);
-        longer_ns +=
-            weight * ((double)idle->sum / (double)idle->count - (double)busy->sum / (double)busy->count);
-        weights += weight;
-    }
-    return longer_ns > 0 ? (uint64_t)(longer_ns / weights) : 0;
-}
-
-/* 0: not measured. */
-static uint64_t time_of(const struct measured *measured, uint64_t submission)
-{
-    if (measured->busy.count) return measured->busy.sum / measured->busy.count;
-    if (!measured->idle.count) return 0;
-    uint64_t ns = measured->idle.sum / measured->idle.count;
-    return ns > 2 * submission ? ns - submission : ns / 2;
-}
-
-uint64_t *shape_times(const struct model *model)
-{
-    struct measured *of_shape = calloc(model->shapes.count + 1, sizeof(*of_shape));
-    struct measured *of_kernel = calloc(model->kernels.count + 1, sizeof(*of_kernel));
-    uint64_t *times = calloc(model->shapes.count + 1, sizeof(*times));
-    size_t next = 0;
-    for (size_t i = 0; of_shape && of_kernel && times && i < model->durations.count; i++) {
-        const struct model_duration *duration = &model->durations.at[i];
-        while (next < model->launches.count && model->launches.at[next].tick < duration->tick) next++;
-        if (next == model->launches.count || model->launches.at[next].tick != duration->tick) continue;
-        uint32_t shape = model->launches.at[next].shape, kernel = model->shapes.at[shape].kernel;
-        measure(&of_shape[shape], duration);
-        if (kernel < model->kernels.count) measure(&of_kernel[kernel], duration);
-    }
-    uint64_t submission = of_shape ? submission_ns(of_shape, model->shapes.count) : 0;
-    for (size_t s = 0; of_shape && of_kernel && times && s < model->shapes.count; s++) {
-        uint32_t kernel = model->shapes.at[s].kernel;
-        times[s] = time_of(&of_shape[s], submission);
-        if (!times[s] && kernel && kernel < model->kernels.count)
-            times[s] = time_of(&of_kernel[kernel], submission);
-    }
-    if (!of_shape || !of_kernel) {
-        free(times);
-        times = NULL;
-    }
-    free(of_shape);
-    free(of_kernel);
-    return times;
-}
 
 struct accounting {
     const struct model *model;

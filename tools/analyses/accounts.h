@@ -29,10 +29,6 @@ struct accounts {
 bool accounts_make(const struct model *model, const struct phases *phases, uint32_t begin, uint32_t end,
                    struct accounts *out);
 
-/* The time of each launch shape on the device: the mean of its own durations or of its kernel's, without what
- * submission adds to those on an idle stream; 0: not measured. NULL: out of memory. The caller frees it. */
-uint64_t *shape_times(const struct model *model);
-
 static inline uint64_t account_bytes(const struct account *account, enum direction direction)
 {
     uint64_t bytes = 0;

@@ -2,24 +2,21 @@
 
 #include "base/map.h"
 #include "tools/analyses/figures.h"
-
-struct mean {
-    uint64_t count, sum_ns;
-};
+#include "tools/analyses/launch_times.h"
 
 /* Shapes with the same kernel and size, which touch other data. */
 struct groups {
     struct sl_map index_of;
     uint32_t *of_shape;
-    struct mean *means;
+    struct measured *measured;
     uint32_t count;
 };
 
 static bool find_groups(const struct model *model, struct groups *groups)
 {
     groups->of_shape = calloc(model->shapes.count + 1, sizeof(*groups->of_shape));
-    groups->means = calloc(model->shapes.count + 1, sizeof(*groups->means));
-    bool good = groups->of_shape && groups->means;
+    groups->measured = calloc(model->shapes.count + 1, sizeof(*groups->measured));
+    bool good = groups->of_shape && groups->measured;
     for (size_t i = 0; good && i < model->shapes.count; i++) {
         const struct model_shape *shape = &model->shapes.at[i];
         uint64_t key = sl_hash_word(sl_hash_word(shape->kernel, shape->size),
@@ -35,17 +32,24 @@ static bool find_groups(const struct model *model, struct groups *groups)
     return good;
 }
 
-static void read_durations(const struct model *model, struct groups *groups, struct launch_clock *out)
+static uint64_t read_durations(const struct model *model, struct groups *groups, struct launch_clock *out)
 {
     for (size_t i = 0; i < model->durations.count; i++) {
         uint32_t launch = model_find_launch(model, model->durations.at[i].tick);
         if (launch == SL_NONE) continue;
-        out->ns[launch] = model->durations.at[i].took_ns;
-        out->source[launch] = TIME_MEASURED;
-        struct mean *mean = &groups->means[groups->of_shape[model->launches.at[launch].shape]];
-        mean->count++;
-        mean->sum_ns += out->ns[launch];
+        measured_add(&groups->measured[groups->of_shape[model->launches.at[launch].shape]],
+                     &model->durations.at[i]);
     }
+    uint64_t submission = measured_submission_ns(groups->measured, groups->count);
+    for (size_t i = 0; i < model->durations.count; i++) {
+        const struct model_duration *duration = &model->durations.at[i];
+        uint32_t launch = model_find_launch(model, duration->tick);
+        if (launch == SL_NONE) continue;
+        out->ns[launch] =
+            duration->idle ? without_submission(duration->took_ns, submission) : duration->took_ns;
+        out->source[launch] = TIME_MEASURED;
+    }
+    return submission;
 }
 
 bool launch_clock_make(const struct model *model, struct launch_clock *out)
@@ -55,21 +59,21 @@ bool launch_clock_make(const struct model *model, struct launch_clock *out)
                                  .source = calloc(model->launches.count + 1, 1),
                                  .shape_ns = shape_times(model)};
     bool good = out->ns && out->source && out->shape_ns && find_groups(model, &groups);
-    if (good) read_durations(model, &groups, out);
+    uint64_t submission = good ? read_durations(model, &groups, out) : 0;
     for (size_t s = 0; good && s < model->shapes.count; s++) {
-        const struct mean *mean = &groups.means[groups.of_shape[s]];
-        if (mean->count) out->shape_ns[s] = mean->sum_ns / mean->count;
+        uint64_t ns = measured_ns(&groups.measured[groups.of_shape[s]], submission);
+        if (ns) out->shape_ns[s] = ns;
     }
     for (size_t l = 0; good && l < model->launches.count; l++) {
         uint32_t shape = model->launches.at[l].shape;
-        bool alike = groups.means[groups.of_shape[shape]].count != 0;
+        bool alike = measured_ns(&groups.measured[groups.of_shape[shape]], submission) != 0;
         if (out->source[l] == TIME_MEASURED || (!alike && !out->shape_ns[shape])) continue;
         out->ns[l] = out->shape_ns[shape];
         out->source[l] = alike ? TIME_ALIKE : TIME_GUESSED;
     }
     sl_map_free(&groups.index_of);
     free(groups.of_shape);
-    free(groups.means);
+    free(groups.measured);
     return good;
 }
 

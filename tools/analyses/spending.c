@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "tools/analyses/accounts.h"
+#include "tools/analyses/launch_times.h"
 
 /* The measured or estimated time of a launch. */
 static uint64_t time_of(struct spending *spending, const struct model_launch *launch,

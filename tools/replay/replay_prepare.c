@@ -1,7 +1,7 @@
 /* Selects the part of a trace that is replayed, and determines the times of its launches. */
 #include <stdlib.h>
 
-#include "tools/analyses/accounts.h"
+#include "tools/analyses/launch_times.h"
 #include "tools/model/sorted.h"
 #include "tools/phases/phases.h"
 #include "tools/replay/replay_prepare.h"

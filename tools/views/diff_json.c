@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tools/model/kernel_title.h"
+#include "tools/views/trace_json.h"
 #include "tools/views/diff_views.h"
 
 static const char *const sides[DIFF_SIDES] = {"a", "b"};
@@ -13,21 +14,9 @@ static void print_change(struct json *json, uint64_t a, uint64_t b)
     json_real(json, "change_percent", diff_per_cent(a, b), 1);
 }
 
-static void print_spread(struct json *json, const char *key, const struct spread *spread)
-{
-    json_object(json, key, false);
-    json_number(json, "median", spread->median);
-    json_number(json, "least", spread->least);
-    json_number(json, "quarter", spread->quarter);
-    json_number(json, "three_quarters", spread->three_quarters);
-    json_number(json, "most", spread->most);
-    json_number(json, "spread", spread_width(spread));
-    json_close(json);
-}
-
 static void print_figure(struct json *json, const struct diff_figure *figure)
 {
-    for (unsigned s = 0; s < DIFF_SIDES; s++) print_spread(json, sides[s], &figure->of[s]);
+    for (unsigned s = 0; s < DIFF_SIDES; s++) json_spread(json, sides[s], &figure->of[s]);
     print_change(json, figure->of[DIFF_A].median, figure->of[DIFF_B].median);
     json_bool(json, "compared", figure->compared);
     json_text(json, "state", diff_state_name(figure->state));

@@ -15,7 +15,7 @@ static void json_count_bytes(struct json *json, const char *key, const struct co
     json_close(json);
 }
 
-static void json_spread(struct json *json, const char *key, const struct spread *spread)
+void json_spread(struct json *json, const char *key, const struct spread *spread)
 {
     json_object(json, key, false);
     json_number(json, "count", spread->count);
@@ -24,6 +24,7 @@ static void json_spread(struct json *json, const char *key, const struct spread 
     json_number(json, "median", spread->median);
     json_number(json, "three_quarters", spread->three_quarters);
     json_number(json, "most", spread->most);
+    json_number(json, "spread", spread_width(spread));
     json_close(json);
 }
 

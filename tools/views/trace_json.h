@@ -5,10 +5,14 @@
 #define SLUICE_TOOL_TRACE_JSON_H
 
 #include "tools/analyses/sites.h"
+#include "tools/analyses/spread.h"
 #include "tools/model/site_title.h"
 #include "tools/phases/phases.h"
 #include "tools/text/json.h"
 #include "tools/views/job.h"
+
+/* The quartiles and extremes of a figure, their number, and the width of the middle (spread_width). */
+void json_spread(struct json *json, const char *key, const struct spread *spread);
 
 bool info_json(struct json *json, const char *key, const struct model *model, const struct phases *phases);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "tools/analyses/accounts.h"
+#include "tools/analyses/launch_times.h"
 #include "tools/model/model.h"
 #include "tools/model/trace_open.h"
 #include "tools/text/command_line.h"
@@ -323,7 +323,7 @@ int trace_kernels(int argc, char **argv)
         .about = "Prints for each kernel, and for copies, memsets, graphs and collectives:\n"
                  "  launches  number of launches\n"
                  "  time      total time on the device; a launch without a measured time counts as the mean "
-                 "of the measured ones that do the same\n"
+                 "of the measured ones that do the same; without what submission adds on an idle stream\n"
                  "  share     share of the time of all launches\n"
                  "  mean      mean time of the measured launches\n"
                  "  sampled   number of measured launches\n"
