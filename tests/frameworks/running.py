@@ -13,6 +13,7 @@ from frameworks import FRAMEWORKS
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 SECONDS_AT_MOST = 1200
 STEP = re.compile(r"^step \d+ (?:loss \S+ \S+ )?device_ms (\S+)$", re.MULTILINE)
+FROM_END_TO_END = re.compile(r"^from_end_to_end \d+ device_ms (\S+)$", re.MULTILINE)
 # As our programs print them, and as nanoGPT does.
 LOSS = re.compile(r"^(?:(?:step|evaluation) \d+ loss .*?|iter \d+: loss )(-?0x\S+|nan|inf|-?\d+\.\d+(?=,))", re.MULTILINE)
 
@@ -36,6 +37,7 @@ class Run:
         output = folder / f"output{suffix}"
         self.output = output.read_text(encoding="utf-8") if output.exists() else ""
         self.steps = [float(found) / 1e3 for found in STEP.findall(self.output)]
+        self.from_end_to_end = [float(found) / 1e3 for found in FROM_END_TO_END.findall(self.output)]
         self.losses = LOSS.findall(self.output)
         self.weights = next(iter(re.findall(r"^weights_hash (\S+)$", self.output, re.MULTILINE)), None)
         self.device, self.sluice = load(folder / f"device{suffix}.json"), load(folder / f"sluice{suffix}.json")

@@ -116,11 +116,12 @@ class Verdict(unittest.TestCase):
 class Output(unittest.TestCase):
     def test_what_programs_print(self):
         """Otherwise losses that differ, or steps that were timed, do not count."""
-        ours = "step 3 loss 2.5 0x1.4p+1 device_ms 7.5\nevaluation 3 loss -0x1p+0\nstep 4 loss nan nan device_ms 8\n"
+        ours = "step 3 loss 2.5 0x1.4p+1 device_ms 7.5\nevaluation 3 loss -0x1p+0\nstep 4 loss nan nan device_ms 8\nfrom_end_to_end 4 device_ms 9\n"
         nanogpt = "step 0: train loss 4.2, val loss 4.3\niter 0: loss 4.2517, time 9.25ms, mfu -100.00%\nstep 1 device_ms 4.5\n"
         self.assertEqual(running.LOSS.findall(ours), ["0x1.4p+1", "-0x1p+0", "nan"])
         self.assertEqual(running.LOSS.findall(nanogpt), ["4.2517"])
         self.assertEqual(running.STEP.findall(ours + nanogpt), ["7.5", "8", "4.5"])
+        self.assertEqual(running.FROM_END_TO_END.findall(ours + nanogpt), ["9"])
 
 
 class Packages(unittest.TestCase):

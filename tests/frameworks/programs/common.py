@@ -15,7 +15,10 @@ def begin(seed=1):
 
 
 class Timer:
-    """How long a step takes on the device."""
+    """How long a step takes on the device. `before`: the timer of the step before, or None."""
+
+    def __init__(self, before=None):
+        self.before = before
 
     def begin(self):
         self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -27,12 +30,16 @@ class Timer:
     def tell(self, number, loss):
         self.stop.synchronize()
         print(f"step {number} loss {loss:.6f} {loss.hex()} device_ms {self.start.elapsed_time(self.stop):.6f}", flush=True)
+        if self.before:
+            print(f"from_end_to_end {number} device_ms {self.before.stop.elapsed_time(self.stop):.6f}", flush=True)
+            self.before = None
 
 
 def train(steps, take_step):
     """Calls take_step(number) for each step, which returns the loss, and prints that and how long the step took on the device."""
+    timer = None
     for number in range(steps):
-        timer = Timer()
+        timer = Timer(timer)
         timer.begin()
         loss = take_step(number)
         timer.end()

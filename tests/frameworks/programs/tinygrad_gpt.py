@@ -50,9 +50,11 @@ class Mark:
         cuda.cuEventCreate(ctypes.byref(self.event), 0)
         cuda.cuEventRecord(self.event, None)
 
+    def wait(self):
+        cuda.cuEventSynchronize(self.event)
+
     def milliseconds_since(self, earlier):
         took = ctypes.c_float()
-        cuda.cuEventSynchronize(self.event)
         cuda.cuEventElapsedTime(ctypes.byref(took), earlier.event, self.event)
         return took.value
 
@@ -74,13 +76,17 @@ def main():
 
     if options.jit:
         take_step = TinyJit(take_step)
+    end = None
     for number in range(options.steps):
-        start = Mark()
+        last, start = end, Mark()
         text = Tensor.randint(BATCH, CONTEXT + 1, high=VOCABULARY).contiguous().realize()
         loss = take_step(text)
         end = Mark()
         value = loss.item()
+        end.wait()
         print(f"step {number} loss {value:.6f} {value.hex()} device_ms {end.milliseconds_since(start):.6f}", flush=True)
+        if last:
+            print(f"from_end_to_end {number} device_ms {end.milliseconds_since(last):.6f}", flush=True)
     hashed = hashlib.sha256()
     for value in nn.state.get_parameters(model):
         hashed.update(value.data())
