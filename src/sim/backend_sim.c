@@ -337,7 +337,8 @@ static bool use_spans(struct sim *sim, const struct sl_sim_launch *launch, struc
         else
             sl_sim_use_remote(&sim->memory, span, &place);
     }
-    work->bytes[SL_SIM_IN] += (double)place.in + 2 * (double)paged.in;
+    work->bytes[SL_SIM_IN] +=
+        (double)place.in * (launch->reads > 1 ? launch->reads : 1) + 2 * (double)paged.in;
     work->bytes[SL_SIM_OUT] += (double)place.out + (double)paged.out;
     work->fixed_ns += paged.faults * sim->device.fault_ns;
     work->first = paged.faults != 0;

@@ -37,6 +37,7 @@ struct sl_sim_launch {
     uint64_t copied_bytes[SL_SIM_WAYS]; /* over the link, by a copy of the program's own */
     const struct sl_span *spans;        /* the memory that it touches */
     size_t span_count;
+    double reads;             /* times that it reads what is not on the device over the link; 0: once */
     uint32_t meeting;         /* of devices, see sim_clock.h; 0: of no others */
     uint64_t exchanged_bytes; /* with other devices, each way over the link to the host, within took_ns */
 };

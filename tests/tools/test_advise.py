@@ -129,6 +129,18 @@ class Advise(ToolTest):
         for number, title in titles.items():
             self.assertIn(f"   site {number}: {title}\n", said)
 
+    def test_memory_that_is_read_often_is_not_pinned(self):
+        """Launches that take ten times as long for as many bytes may read each of them ten times, over the link if they are pinned."""
+        records, often = sweep(weights=4, megabytes=16, launch_ns=1_000_000), (7, 8)
+        slot = None
+        for at, (kind, fields, *_) in enumerate(records):
+            slot = fields["id"] if kind == "access" else slot
+            if kind == "duration" and 7 + slot not in often:
+                records[at] = (kind, {**fields, "a": 100_000})
+        arguments = ("--budget", "32M", "--chunk", "2M", "--policy", "lru", "--transfer-us", "1000", self.write(records))
+        sites = {int(site["site"], 16) for site in self.find(self.ask(*arguments), "pinned")["sites"]}
+        self.assertEqual(sites, {9, 10})
+
     def test_ranked_by_gain(self):
         answer = self.ask("--budget", "32M", "--chunk", "2M", "--policy", "demand", self.write(sweep()))
         for basis in ("simulated", "bound"):

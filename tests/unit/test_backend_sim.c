@@ -52,6 +52,33 @@ static void test_a_launch_waits_for_its_fetch(void **state)
     b.close(b.self);
 }
 
+/* A launch that reads twice what is in host memory takes the link twice as long, and writes once. */
+static void test_a_launch_reads_in_place_more_than_once(void **state)
+{
+    (void)state;
+    struct sl_backend b;
+    uint64_t at;
+    struct sl_sim_mark marks[3];
+    sl_stream stream = marks;
+    assert_int_equal(sl_backend_sim_new(&device, &b), SL_OK);
+    assert_int_equal(b.slab_new(b.self, SL_GIB, &at), SL_OK);
+    struct sl_span span = {at, SL_BLOCK_BYTES, true};
+    struct sl_sim_launch launch = {.stream = stream, .took_ns = 100, .spans = &span, .span_count = 1};
+    assert_int_equal(sl_backend_sim_launch(&b, &launch), SL_OK); /* fills it in place */
+    assert_int_equal(sl_backend_sim_mark(&b, stream, &marks[0]), SL_OK);
+    span.write = false;
+    launch.reads = 2;
+    assert_int_equal(sl_backend_sim_launch(&b, &launch), SL_OK);
+    assert_int_equal(sl_backend_sim_mark(&b, stream, &marks[1]), SL_OK);
+    launch.reads = 0.5;
+    assert_int_equal(sl_backend_sim_launch(&b, &launch), SL_OK);
+    assert_int_equal(sl_backend_sim_mark(&b, stream, &marks[2]), SL_OK);
+    assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
+    assert_float_equal(marks[1].time_ns - marks[0].time_ns, 2 * BLOCK_NS, 1);
+    assert_float_equal(marks[2].time_ns - marks[1].time_ns, BLOCK_NS, 1);
+    b.close(b.self);
+}
+
 /* The host is never more than the queue's length ahead. */
 static void test_a_full_queue_lets_the_host_wait(void **state)
 {
@@ -212,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_launch_waits_for_its_fetch),
+        cmocka_unit_test(test_a_launch_reads_in_place_more_than_once),
         cmocka_unit_test(test_a_full_queue_lets_the_host_wait),
         cmocka_unit_test(test_a_driver_that_pages_brings_what_is_used),
         cmocka_unit_test(test_only_what_is_copied_out_is_reported),

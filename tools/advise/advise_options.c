@@ -67,7 +67,9 @@ static bool add_sites(struct search *search)
         if (!site->site || site->peak_bytes < s->need_bytes / 100 * SITE_PERCENT) continue;
         char *rule = search->rules[search->count];
         snprintf(rule, sizeof(search->rules[0]), "site:0x%" PRIx64 "=pinned", site->site);
-        add(search, "pinned")->backing = rule;
+        struct replay_setting *setting = add(search, "pinned");
+        setting->backing = rule;
+        setting->rereads = true;
         tried++;
     }
     sites_free(&sites);
@@ -149,7 +151,7 @@ static void say_pinned(const struct situation *s, const struct replay_setting *s
         "Keep the tensors of these sites (sluice trace sites) in pinned host memory, which kernels use in "
         "place");
     snprintf(advice->line, sizeof(advice->line), "SLUICE_BACKING=%s", setting->backing);
-    advice->unseen = "kernels that read the same bytes more than once; they slow the copies beside them";
+    advice->unseen = "copies that are slower beside kernels which use the link";
 }
 
 static void (*const say[])(const struct situation *, const struct replay_setting *,
@@ -166,7 +168,7 @@ static void take_over(unsigned kind, const struct replay_setting *from, struct r
     if (kind == 1) to->plans_beside = from->plans_beside;
     if (kind == 2) to->policy = from->policy;
     if (kind == 3) to->plan_attempts = from->plan_attempts;
-    if (kind == 4) to->backing = from->backing;
+    if (kind == 4) to->backing = from->backing, to->rereads = true;
 }
 
 /* --- combinations */
@@ -196,6 +198,7 @@ static bool combine_sites(struct search *search, char rules[RULES], struct trial
                  search->rules[best]);
         trials[count].setting = s->setting;
         trials[count].setting.backing = lists[count];
+        trials[count].setting.rereads = true;
     }
     if (!trials_run(&s->job->job, trials, count)) return false;
     for (size_t i = 0; i < count; i++)

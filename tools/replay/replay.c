@@ -276,6 +276,7 @@ void replay_run(const struct replay_job *job, size_t rank, const struct replay_s
      * collective waits for the rank whose plan suits it least. So the ranks begin at different distances. */
     if (job->meetings) r->first_plan_late = (double)rank / (double)job->meetings->ranks;
     r->meets_over_link = setting->meets_over_link;
+    r->rereads = setting->rereads;
     r->bytes_per_ns = exchange_speed(setting);
     r->result = result;
     result->status = start(r, setting, meetings);

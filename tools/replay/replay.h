@@ -39,6 +39,8 @@ struct replay_program {
     uint8_t *class_of_slot; /* enum memory_class of most of its bytes */
     uint64_t lost;          /* records lost among the launches */
     uint64_t guessed;       /* launches without a measured time */
+    uint64_t shortest_ns;   /* of all times that were measured */
+    double bytes_per_ns;    /* of the device's memory: what the fastest launches reach; 0: not known */
     struct replay_death {
         uint64_t time_ns;
         uint32_t life;
@@ -75,6 +77,7 @@ struct replay_setting {
     uint64_t transfer_ns;         /* fixed cost of a movement */
     unsigned plan_attempts;       /* SLUICE_PLAN_ATTEMPTS */
     bool plans_beside;            /* plans are begun as early as with SLUICE_DAEMON=thread */
+    bool rereads;                 /* launches read in place as often as their time allows, not once */
     bool meets_over_link;         /* data between ranks uses the link to the host */
     FILE *sequence;               /* receives the last iterations, see sequence.h; or NULL */
     uint32_t sequence_iterations; /* number of iterations; all of them if there are fewer */

@@ -7,6 +7,7 @@
 #include "tools/replay/replay_internal.h"
 
 #define MOST_EXCHANGED 1e18
+#define MOST_READS 1e4
 #define LEAST_COPY_NS 2000  /* of a copy, beside its bytes */
 #define SHORT_WAIT_NS 20000 /* maximum duration of a wait for an event that had already happened */
 
@@ -242,6 +243,16 @@ static uint64_t bytes_in(const struct replaying *r, uint64_t took_ns)
     return bytes < MOST_EXCHANGED ? (uint64_t)bytes : (uint64_t)MOST_EXCHANGED;
 }
 
+/* How often a launch may read its bytes over the link if they are in host memory: at most as often as its
+ * time allows on the device. A trace may contain any times. */
+static double reads_of(const struct replaying *r, uint64_t took_ns)
+{
+    double bytes = 0, longer_ns = (double)took_ns - (double)r->program->shortest_ns;
+    for (uint32_t i = 0; i < r->footprint->count; i++) bytes += (double)r->spans[i].bytes;
+    double reads = bytes > 0 ? longer_ns * r->program->bytes_per_ns / bytes : 1;
+    return reads < MOST_READS ? reads : MOST_READS;
+}
+
 static void describe(struct replaying *r, const struct model_launch *launch, struct to_replay *out)
 {
     const struct model_shape *shape = model_shape_of(r->program->model, launch);
@@ -253,6 +264,7 @@ static void describe(struct replaying *r, const struct model_launch *launch, str
                                             .took_ns = time_of(r, launch),
                                             .spans = r->spans,
                                             .span_count = r->footprint->count}};
+    if (r->rereads && shape->kind != SL_LAUNCH_COPY) to_device->reads = reads_of(r, to_device->took_ns);
     if (shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_IN)
         to_device->copied_bytes[SL_SIM_IN] = shape->size;
     if (shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_OUT)

@@ -12,7 +12,7 @@ struct replaying {
     const struct replay_program *program;
     const struct replay_meetings *meetings; /* NULL: a single program */
     const uint32_t *meeting_of;             /* of each of the model's collectives */
-    bool meets_over_link;
+    bool meets_over_link, rereads;
     double first_plan_late; /* see replay_run */
     double bytes_per_ns;    /* rate of each direction of the link while both are in use */
     struct replay_result *result;
