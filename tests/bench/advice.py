@@ -36,12 +36,13 @@ SMALL = ["--layers", "4", "--width", "128", "--heads", "4", "--context", "64", "
 
 class Case:
     """A program with its settings. `share` of its need is the budget; `follow`: the arguments that carry out advice about the
-    program, by its kind, and how many of today's steps one of those is."""
+    program, by its kind, and how many of today's steps one of those is. `against`: the arguments of another run, of which
+    `--against` says how long it takes with the budget of this one, and how many of today's steps one of those is."""
 
-    def __init__(self, name, program, arguments, share, settings=None, follow=None):
+    def __init__(self, name, program, arguments, share, settings=None, follow=None, against=None):
         self.name, self.program, self.arguments, self.share = name, program, arguments, share
         self.settings = dict({"CHUNK": "2M"}, **(settings or {}))
-        self.follow = follow or {}
+        self.follow, self.against = follow or {}, against
 
 
 def sweeping(to, *more):
@@ -55,7 +56,8 @@ CASES = [
          follow={"optimizer": lambda _: (sweeping("fused", "--allocator", "async"), 1)}),
     Case("gpt, sweeping, small", "gpt", SMALL + ["--optimizer", "sweep"], 0.75, follow={
         "optimizer": lambda _: (SMALL + ["--optimizer", "fused"], 1),
-        "batch": lambda times: (SMALL + ["--optimizer", "sweep", "--accumulate", str(times)], times)}),
+        "batch": lambda times: (SMALL + ["--optimizer", "sweep", "--accumulate", str(times)], times)},
+         against=(SMALL + ["--optimizer", "fused"], 1)),
     Case("gpt, activations", "gpt", LARGE_BATCH + ["--allocator", "async"], 0.6, {"CHUNK": "4M"}),
     Case("gpt, large chunks", "gpt", GPT, 0.5, {"CHUNK": "8M"}),
     Case("gpt, lru", "gpt", GPT, 0.5, {"POLICY": "lru"}),
@@ -98,13 +100,20 @@ class Workload:
 
     def record(self, tracing):
         """The path of a trace of the case, and the time of a step without a recording."""
-        path = os.path.join(self.folder, "run.slt")
-        self.run(dict(self.settings, **tracing, TRACE=path))
-        return path, self.run(self.settings)
+        return self.record_run("run.slt", dict(self.settings, **tracing)), self.run(self.settings)
+
+    def record_other(self, tracing):
+        """With all of the device's memory."""
+        return self.record_run("other.slt", dict(tracing, CHUNK=self.settings["CHUNK"]), self.case.against[0])
+
+    def record_run(self, name, settings, arguments=None):
+        path = os.path.join(self.folder, name)
+        self.run(dict(settings, TRACE=path), arguments)
+        return path
 
 
-def advise(build, path):
-    command = [os.path.join(build, "tools", "sluice"), "advise", "--json", "--link-gbs", str(LINK_GBS), "--both", str(BOTH_PERCENT), path]
+def advise(build, path, *other):
+    command = [os.path.join(build, "tools", "sluice"), "advise", "--json", "--link-gbs", str(LINK_GBS), "--both", str(BOTH_PERCENT), *other, path]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=1200).stdout)
 
 
@@ -126,6 +135,9 @@ def follow(workload, item, before_ns):
     settings, case = settings_of(item["line"]), workload.case
     if settings is not None:
         after_ns = workload.run(dict(workload.settings, **settings))
+    elif item["kind"] == "other":
+        arguments, steps = case.against
+        after_ns = workload.run(workload.settings, arguments) / steps
     elif item["kind"] in case.follow:
         arguments, steps = case.follow[item["kind"]](times_of(item))
         after_ns = workload.run(workload.settings, arguments) / steps
@@ -133,16 +145,18 @@ def follow(workload, item, before_ns):
         return None
     said_ns, within = item["step_after_ns"], WITHIN_PINNED if "SLUICE_BACKING" in item["line"] else WITHIN
     right = after_ns >= (1 - NOT_FASTER) * said_ns if item["basis"] == "bound" else abs(after_ns - said_ns) <= within * after_ns
-    if not item["kind"] == "budget-smaller":
+    if item["kind"] not in ("budget-smaller", "other"):
         right = right and after_ns <= (1 + NOT_FASTER) * before_ns
     return {"program": case.name, "kind": item["kind"], "basis": item["basis"], "line": item["line"], "said_before_ns": item["step_before_ns"],
             "said_after_ns": said_ns, "before_ns": before_ns, "after_ns": after_ns, "right": right}
 
 
 def examine(build, workload):
-    trace, before_ns = workload.record({"TRACE_SAMPLE": 16, "TRACE_FULL": "wait"})
+    tracing = {"TRACE_SAMPLE": 16, "TRACE_FULL": "wait"}
+    trace, before_ns = workload.record(tracing)
+    other = ["--against", workload.record_other(tracing)] if workload.case.against else []
     rows = []
-    for item in advise(build, trace)["advice"]:
+    for item in advise(build, trace, *other)["advice"]:
         row = follow(workload, item, before_ns) if item["basis"] != "fact" else None
         if row:
             print_row(row)

@@ -20,6 +20,7 @@ SMALL_GPT = ("--layers", "3", "--batch", "2", "--context", "32")
 PROGRAMS = {program.name: program for program in (
     cases.gpt("foreach", "--optimizer", "adamw", *SMALL_GPT, steps=10),
     cases.gpt("fused", "--optimizer", "adamw-fused", *SMALL_GPT, steps=10),
+    cases.gpt("batch-8", "--optimizer", "adamw", *SMALL_GPT, "--batch", "8", steps=10),
     cases.gpt("sgd", "--optimizer", "sgd", *SMALL_GPT, steps=10),
     cases.Program("pytorch", "convolutional", "convolutional.py", ("--batch", "2"), 10),
     cases.Program("pytorch", "recurrent", "recurrent.py", ("--batch", "2"), 10),
@@ -29,19 +30,19 @@ PROGRAMS = {program.name: program for program in (
 
 
 class FrameworkCase:
-    """`share` of the device memory that a program takes is the budget. `follow`: as in advice.py, with the name of another program
-    in place of arguments."""
+    """`share` of the device memory that a program takes is the budget. `follow`, `against`: as in advice.py, with the name of
+    another program in place of arguments."""
 
-    def __init__(self, program, share, settings=None, follow=None):
+    def __init__(self, program, share, settings=None, follow=None, against=None):
         self.program = PROGRAMS[program]
         self.name = program + "".join(f", {key.lower()} {value}" for key, value in (settings or {}).items())
-        self.share, self.follow = share, follow or {}
+        self.share, self.follow, self.against = share, follow or {}, against
         self.settings = dict({"CHUNK": "2M"}, **(settings or {}))
 
 
 CASES = [
-    FrameworkCase("gpt-foreach", 0.66, follow={"optimizer": lambda _: ("gpt-fused", 1)}),
-    FrameworkCase("gpt-fused", 0.5),
+    FrameworkCase("gpt-foreach", 0.66, follow={"optimizer": lambda _: ("gpt-fused", 1)}, against=("gpt-batch-8", 4)),
+    FrameworkCase("gpt-fused", 0.5, against=("gpt-foreach", 1)),
     FrameworkCase("gpt-sgd", 0.5, {"POLICY": "lru"}),
     FrameworkCase("convolutional", 0.5),
     FrameworkCase("recurrent", 0.5, {"POLICY": "demand"}),
@@ -79,6 +80,11 @@ class FrameworkWorkload:
         it by 1 %, and runs take minutes."""
         run, step_ns = self.examined(self.case.program, dict(self.settings, **tracing))
         return str(run.trace), step_ns
+
+    def record_other(self, tracing):
+        """With all of the device's memory."""
+        settings = dict(tracing, CHUNK=self.settings["CHUNK"])
+        return str(self.examined(PROGRAMS[self.case.against[0]], settings)[0].trace)
 
     def examined(self, program, settings):
         if program.name not in self.whole:

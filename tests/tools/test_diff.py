@@ -127,6 +127,16 @@ class Diff(ToolTest):
         self.assertRegex(text, r"(?m)^adam +1 +1\.00 ms +2\.00 ms +\+1\.00 ms$")
         self.assertNotIn("gemm", text)
 
+    def test_submission_is_no_time_of_a_launch(self):
+        """Otherwise a run whose streams were idle seems to have slower kernels."""
+        busy = run()
+        idle = [(name, {**fields, "flags": 1, "a": fields["a"] + MS} if name == "duration" and fields["tick"] % 4 else fields, *text)
+                for name, fields, *text in busy]
+        busy, idle = (write_trace(self.folder / f"{name}.slt", records) for name, records in (("busy", busy), ("idle", idle)))
+        told = self.diff(busy, idle)[1]
+        self.assertTrue(told["verdict"]["text"].startswith("No difference that matters"), told["verdict"])
+        self.assertEqual(self.states(told, "kernels"), {})
+
     def test_more_stall(self):
         text, told = self.diff(self.trace(stall=MS), self.trace(step=12 * MS, stall=3 * MS), status=WORSE)
         self.assertTrue(text.startswith("B is 20.0 % slower per iteration (12.0 ms, A 10.0 ms): 2.00 ms more stalled.\n"), text)

@@ -344,6 +344,33 @@ class Plan(ToolTest):
         self.assertIn("--trace-sample 1", head)
         self.assertNotIn("guessed", text(timed=14).split("\n\n")[0])
 
+    def test_submission_is_no_time_of_a_launch(self):
+        """Otherwise launches on an idle stream seem to take 20 us longer than they do."""
+        records = [(name, {**fields, "flags": 1, "a": 120_000} if name == "duration" and fields["tick"] % 3 else fields, *text)
+                   for name, fields, *text in sweep()]
+        row, = self.plan("--budget", "1", write_trace(self.folder / "idle.slt", records, per_block=100_000))
+        self.assertEqual(row["resident_ns"], 2 * WEIGHTS * 100_000)
+
+    def test_launches_that_were_never_timed(self):
+        """take as long as the shortest, and for their bytes as long as the others beyond that: half of the weights are of 1 MiB and take
+        50 us, others of 4 MiB take 100, which makes 300 us for 32 MiB; and two of 4 MiB have no time."""
+        small, never, records = range(8), (14, 15), []
+        for name, fields, *text in sweep():
+            slot = (fields.get("tick", 0) - 1) % (2 * WEIGHTS)
+            slot = min(slot, 2 * WEIGHTS - 1 - slot)
+            if name == "launch" and slot in never:
+                fields = {**fields, "id": 2}
+            if name == "access" and slot in small:
+                fields = {**fields, "b": MIB}
+            if name == "duration" and slot in small:
+                fields = {**fields, "a": 50_000}
+            if name != "duration" or slot not in never:
+                records.append((name, fields, *text))
+        records.insert(0, ("kernel", {"id": 2}, "never timed"))
+        told = self.ask("--budget", "1", "--chunk", "2M", write_trace(self.folder / "never.slt", records, per_block=100_000))
+        self.assertEqual(told["guessed"], STEPS * 4)
+        self.assertEqual(told["predictions"][0]["resident_ns"], 2 * (8 * 50_000 + 6 * 100_000 + 2 * 87_500))
+
     def test_wrong_arguments(self):
         for option, value in (("--budget", "0"), ("--budget", "2.5"), ("--budget", "1M"), ("--budget", ","),
                               ("--chunk", "3M"), ("--chunk", "1M"), ("--policy", "best"), ("--policy", "off"),

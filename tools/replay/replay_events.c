@@ -175,14 +175,16 @@ static bool gather(struct replaying *r, const struct model_shape *shape)
     return true;
 }
 
+/* Its own time only if that does not have its submission in it. */
 static uint64_t time_of(struct replaying *r, const struct model_launch *launch)
 {
     const struct model *model = r->program->model;
     while (r->duration < model->durations.count && model->durations.at[r->duration].tick < launch->tick)
         r->duration++;
-    if (r->duration < model->durations.count && model->durations.at[r->duration].tick == launch->tick)
-        return model->durations.at[r->duration].took_ns;
-    return r->program->shape_ns[launch->shape];
+    const struct model_duration *own =
+        r->duration < model->durations.count ? &model->durations.at[r->duration] : NULL;
+    return own && own->tick == launch->tick && !own->idle ? own->took_ns
+                                                          : r->program->shape_ns[launch->shape];
 }
 
 /* A copy over the link, alone. What was measured may include waits for the movements of the recorded run. */

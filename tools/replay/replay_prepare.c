@@ -61,14 +61,14 @@ struct guess {
     double fixed_ns, ns_per_byte;
 };
 
-static struct guess make_guess(const struct replay_program *program)
+static struct guess make_guess(const struct replay_program *program, const bool *used)
 {
     const struct model *model = program->model;
     uint64_t shortest = UINT64_MAX, count = 0;
     double bytes = 0, ns = 0;
     for (size_t s = 0; s < model->shapes.count; s++) {
         uint64_t took = program->shape_ns[s];
-        if (!took || model->shapes.at[s].kind == SL_LAUNCH_COPY) continue;
+        if (!used[s] || !took || model->shapes.at[s].kind == SL_LAUNCH_COPY) continue;
         if (took < shortest) shortest = took;
         bytes += (double)set_bytes(model, &model->shapes.at[s]);
         ns += (double)took;
@@ -82,20 +82,21 @@ static bool find_times(struct replay_program *program)
 {
     const struct model *model = program->model;
     program->shape_ns = shape_times(model);
-    if (!program->shape_ns) return false;
-    if (!find_device_rate(program)) return false;
-    const struct guess guess = make_guess(program);
-    program->shortest_ns = (uint64_t)guess.fixed_ns;
+    bool *used = calloc(model->shapes.count + 1, sizeof(*used));
     bool *guessed = calloc(model->shapes.count + 1, sizeof(*guessed));
-    for (size_t s = 0; guessed && s < model->shapes.count; s++) {
+    bool good = program->shape_ns && used && guessed && find_device_rate(program);
+    for (uint32_t l = 0; good && l < program->launches; l++) used[model->launches.at[l].shape] = true;
+    const struct guess guess = good ? make_guess(program, used) : (struct guess){0};
+    program->shortest_ns = (uint64_t)guess.fixed_ns;
+    for (size_t s = 0; good && s < model->shapes.count; s++) {
         if (program->shape_ns[s] || model->shapes.at[s].kind == SL_LAUNCH_COPY) continue;
         guessed[s] = true;
         double bytes = (double)set_bytes(model, &model->shapes.at[s]);
         program->shape_ns[s] = (uint64_t)(guess.fixed_ns + bytes * guess.ns_per_byte);
     }
-    for (uint32_t l = 0; guessed && l < program->launches; l++)
+    for (uint32_t l = 0; good && l < program->launches; l++)
         program->guessed += guessed[model->launches.at[l].shape];
-    bool good = guessed != NULL;
+    free(used);
     free(guessed);
     return good;
 }
