@@ -15,7 +15,7 @@
 
 #define SLUICE_TRACE_MAGIC "\211SLUICE\n"
 #define SLUICE_TRACE_MAJOR 2 /* a reader refuses any other */
-#define SLUICE_TRACE_MINOR 4 /* more record types or fields: an older reader skips them */
+#define SLUICE_TRACE_MINOR 5 /* more record types or fields: an older reader skips them */
 #define SLUICE_TRACE_BLOCK_MAGIC UINT32_C(0x4b424c53) /* "SLBK" */
 #define SLUICE_TRACE_BLOCK_MAX (UINT32_C(1) << 20)    /* payload bytes */
 #define SLUICE_TRACE_HEADER_MAX 4096
@@ -153,6 +153,9 @@ enum sluice_trace_type {
     /* A frame of Python of the SLUICE_TRACE_SITE before it (since 2.4). id: 0 the innermost, 1 its caller, ...;
      * a: its line, or 0; c: site; text: the qualified name of the function, a space, and the source file */
     SLUICE_TRACE_PYTHON = 23,
+
+    /* What PyTorch calls a tensor that lives at this time (since 2.5). a: address; b: bytes; text: its name */
+    SLUICE_TRACE_NAME = 24,
     SLUICE_TRACE_END = 255, /* a: records in the file before this one; b: records lost */
 };
 

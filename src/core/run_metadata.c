@@ -14,8 +14,12 @@
 #include "move/migrator.h"
 #include "move/stats.h"
 #include "move/transfer.h"
+#include "trace/tensor_names.h"
 
 #define LONGEST_COMMAND 1000
+/* Iterations after which PyTorch is asked for names: by the first of them an optimizer has its state; later
+ * there may be other tensors. */
+enum { NAMES_EARLY = 8, NAMES_LATE = 64 };
 #define BETWEEN_CHANGES_NS 1000000000u /* between two records of changing numbers */
 
 /* Records "name=value". A later value of the same name replaces the earlier one. */
@@ -113,6 +117,7 @@ void sl_run_metadata_iteration(struct sl_recorder *recorder, const struct sl_his
                                           .b = counts.fed,
                                           .c = counts.predicted});
     recorder->fed_written = counts.fed;
+    if (history->iterations == NAMES_EARLY || history->iterations == NAMES_LATE) sl_tensor_names_ask();
     write_link(recorder, migrator);
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
     uint64_t changes = atomic_load(&stats->plans) + atomic_load(&stats->mispredictions);

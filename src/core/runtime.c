@@ -20,6 +20,7 @@
 #include "move/daemon.h"
 #include "trace/emit.h"
 #include "trace/python_frames.h"
+#include "trace/tensor_names.h"
 
 static _Atomic bool tried;
 /* Counts that are equal on all cores change on all of them at once, also while a core is added. */
@@ -29,8 +30,12 @@ static int captures; /* captures under way that began after the first start */
 void sl_runtime_load(void)
 {
     sl_options_load();
-    if (sl_framework_may_come()) sl_python_frames_open();
-    if (sl_options_in_force()->verbose >= 2) sl_options_print_values(stderr, sl_options_in_force());
+    const struct sl_options *options = sl_options_in_force();
+    if (sl_framework_may_come()) {
+        sl_python_frames_open();
+        if (options->trace[0] && options->trace_names == SL_TRACE_NAMES_ON) sl_tensor_names_open();
+    }
+    if (options->verbose >= 2) sl_options_print_values(stderr, options);
 }
 
 bool sl_runtime_wanted(void)

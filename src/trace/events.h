@@ -30,6 +30,7 @@ enum sl_event_type {
     SL_EVENT_DECISION = SLUICE_TRACE_DECISION, /* flags: enum sl_decision, see decision.h */
     SL_EVENT_ORDER = SLUICE_TRACE_ORDER,       /* flags: enum sl_order_kind */
     SL_EVENT_PYTHON = SLUICE_TRACE_PYTHON,
+    SL_EVENT_NAME = SLUICE_TRACE_NAME,
 };
 
 enum sl_gap_kind { SL_GAP_FULL, SL_GAP_LIMIT, SL_GAP_DAMAGE }; /* the reader produces all but the first */

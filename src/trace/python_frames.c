@@ -64,6 +64,11 @@ void sl_python_frames_open(void)
             python.layout = &layouts[i];
 }
 
+bool sl_python_frames_known(void)
+{
+    return python.layout;
+}
+
 static const char *pointer_at(const char *object, size_t offset)
 {
     const char *pointer;

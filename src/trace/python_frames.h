@@ -13,6 +13,9 @@
  * thread that loads a library, so it must be called at the start of the process. */
 void sl_python_frames_open(void);
 
+/* Whether it was found. */
+bool sl_python_frames_known(void);
+
 /* A hash of the innermost Python frames: the first line, qualified name length and instruction of each
  * function. Equal in every run of the same program. 0: the thread is in no Python function. Thread-safe. */
 uint64_t sl_python_frames_hash(void);

@@ -37,7 +37,9 @@ static const struct sl_trace_type_info types[] = {
     [SL_EVENT_SLAB] = {"slab", "chunk", "address", "bytes", .address_a = true},
     [SL_EVENT_DECISION] = {"decision", "id", "a", "b", "c", "d"},
     [SL_EVENT_ORDER] = {"order", NULL, "stream", "event", .address_a = true},
-    [SL_EVENT_PYTHON] = {"python", "depth", "line", NULL, "site", .address_c = true, .text_after = SL_TRACE_FIELDS},
+    [SL_EVENT_PYTHON] = {"python", "depth", "line", NULL, "site", .address_c = true,
+                         .text_after = SL_TRACE_FIELDS},
+    [SL_EVENT_NAME] = {"name", NULL, "address", "bytes", .address_a = true, .text_after = SL_TRACE_FIELDS},
 };
 
 const struct sl_trace_type_info *sl_trace_type(unsigned type)

@@ -156,7 +156,7 @@ class Diff(ToolTest):
         text, told = self.diff(self.trace(), self.trace(kernels=more))
         self.assertEqual(self.states(told, "kernels"), {"scale": "added"})
         self.assertRegex(text, r"(?m)^scale +0 -> 1 +- +5 ns +added$")
-        self.assertRegex(text, r"^No difference in time that matters: .*; but 2\nother rows differ below")
+        self.assertRegex(text, r"^No difference in time that matters: .*; but 2\nother rows of the tables differ")
         _, told = self.diff(self.trace(kernels=more), self.trace())
         self.assertEqual(self.states(told, "kernels"), {"scale": "gone"})
 

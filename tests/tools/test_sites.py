@@ -93,6 +93,17 @@ class Sites(ToolTest):
         self.assertEqual(lines[1:4], ["libpython3.12.so.1.0+0x20", "python3.12+0x30", "libpython3.12.so.1.0+0x40"])
         self.assertEqual(len(self.sites(path)["sites"][0]["frames"]), 7)
 
+    def test_names_of_tensors(self):
+        """A site's tensors are those that lived in its allocations when they were named; most of them are only counted."""
+        names = "".join(f"name time=30 a={4096 + 10 * i} b=8 |layer.{i}.weight\n" for i in range(6))
+        path = self.write("alloc time=1 id=1 a=4096 b=100 c=0xa\nalloc time=1 id=2 a=8192 b=100 c=0xb\nfree time=20 id=2 a=8192 b=100\n"
+                          + names + "name time=30 a=8192 b=8 |gone\n")
+        sites = {site["site"]: site for site in json.loads(sluice("trace", "sites", "--json", path).stdout)["sites"]}
+        self.assertEqual((sites["0xa"]["tensor_count"], sites["0xa"]["tensors"]), (6, [f"layer.{i}.weight" for i in range(6)]))
+        self.assertEqual((sites["0xb"]["tensor_count"], sites["0xb"]["tensors"]), (0, []))
+        lines = [line.strip() for line in sluice("trace", "sites", path).stdout.splitlines() if "tensors:" in line]
+        self.assertEqual(lines, ["tensors: layer.0.weight, layer.1.weight, layer.2.weight, layer.3.weight and 2 more"])
+
     def test_frames_of_python(self):
         """The innermost line names the site; after that of a library, the program's. Outside of what Python called is Python only."""
         path = self.write("module time=1 id=1 a=4096 |/usr/lib/libtorch_cpu.so\nmodule time=1 id=2 a=4096 |/usr/bin/python3.12\n"

@@ -158,12 +158,24 @@ class Chunks(ToolTest):
         self.assertEqual([rows[512]["slots"][0][name] for name in ("site", "title")], ["0xabc", "forward (net.py:7)"])
         text = sluice("trace", "chunks", self.invented()).stdout
         self.assertEqual([line.split("  ")[-1].strip() for line in text.splitlines()[:5]],
-                         ["allocated by", "forward (net.py:7)", "-", "forward (net.py:7)", "forward (net.py:7)"])
+                         ["tensor or site", "forward (net.py:7)", "-", "forward (net.py:7)", "forward (net.py:7)"])
         self.assertEqual([row["slots"][0]["offset"] for row in list(rows.values())[1:]], [0, 2 * MIB, 4 * MIB])
         self.assertEqual((rows[512]["in_bytes"], rows[512]["out_bytes"]), (2 * MIB, 2 * MIB))
         self.assertEqual([rows[512][kind] for kind in ("evict", "discard", "fetch", "populate")],
                          [dict(plan=1, demand=0, late=0), dict(plan=0, demand=1, late=0),
                           dict(plan=0, demand=1, late=0), dict(plan=0, demand=1, late=0)])
+
+    def test_tensors_with_names(self):
+        """The largest one tells what a chunk holds; the site is for what has no name. What a name is made of is shown, not obeyed."""
+        trace = write_trace(self.folder / "named.slt", [
+            ("budget", dict(time=1000, a=8 * MIB, b=2 * MIB, c=1 << 30)),
+            ("slab", dict(id=512, time=1000, a=BASE, b=1 << 30)),
+            ("alloc", dict(id=1, time=1000, a=BASE, b=MIB, c=0xabc)), ("alloc", dict(id=2, time=1000, a=BASE + MIB, b=512, c=0xabc)),
+            ("name", dict(time=1500, a=BASE, b=4), "layer.bias"), ("name", dict(time=1500, a=BASE + 64, b=1024), "layer.\x1b[7mweight"),
+            ("move", dict(flags=POPULATE + DEMAND, id=512, tick=1, time=1100, a=2 * MIB)), ("free", dict(id=2, time=2000, a=BASE + MIB, b=512))])
+        slots = shown("chunks", trace)["chunks"][0]["slots"]
+        self.assertEqual([slot.get("tensor") for slot in slots], ["layer.?[7mweight", None])
+        self.assertRegex(sluice("trace", "chunks", trace).stdout, r"(?m)  layer\.\?\[7mweight$")
 
     def test_order_and_limit(self):
         trace = self.invented()

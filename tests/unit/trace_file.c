@@ -48,6 +48,7 @@ const struct sl_event trace_samples[] = {
      .time_ns = 2099,
      .a = UINT64_MAX,
      .text = "plans"},
+    {.type = SL_EVENT_NAME, .tick = 3, .time_ns = 2099, .a = UINT64_MAX, .b = 4096, .text = "layer.weight"},
     {.type = SL_EVENT_GAP, .tick = 3, .time_ns = 2100, .a = 17},
     {.type = SL_EVENT_ITERATION, .id = 1, .tick = 40, .time_ns = UINT64_MAX, .a = 40},
     {.type = SL_EVENT_FREE,

@@ -145,6 +145,9 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
         PUSH_TEXT(build, model->pythons, e->text,
                   (struct model_python){e->c, kept_text, e->id, e->a < UINT32_MAX ? (uint32_t)e->a : 0});
         break;
+    case SL_EVENT_NAME:
+        PUSH_TEXT(build, model->names, e->text, (struct model_name){e->time_ns, e->a, e->b, kept_text});
+        break;
     case SL_EVENT_MODULE:
         PUSH_TEXT(build, model->modules, e->text,
                   (struct model_module){e->a, {e->b, e->c}, kept_text, e->id});
@@ -289,6 +292,7 @@ void model_close(struct model *model)
     for (size_t i = 0; i < model->marks.count; i++) free_text(model->marks.at[i].name);
     for (size_t i = 0; i < model->sites.count; i++) free_text(model->sites.at[i].frames);
     for (size_t i = 0; i < model->pythons.count; i++) free_text(model->pythons.at[i].text);
+    for (size_t i = 0; i < model->names.count; i++) free_text(model->names.at[i].text);
     for (size_t i = 0; i < model->modules.count; i++) free_text(model->modules.at[i].path);
     for (size_t i = 0; i < model->metadata.count; i++) free_text(model->metadata.at[i]);
     void *arrays[] = {
@@ -298,7 +302,7 @@ void model_close(struct model *model)
         model->slabs.at,    model->durations.at, model->collectives.at, model->marks.at,
         model->syncs.at,    model->errors.at,    model->gaps.at,        model->sites.at,
         model->modules.at,  model->metadata.at,  model->orders.at,      model->mispredictions.at,
-        model->pythons.at};
+        model->pythons.at,  model->names.at};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) free(arrays[i]);
     kernel_names_free(&model->kernels);
     free(model);

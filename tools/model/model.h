@@ -133,8 +133,14 @@ struct model_site {
 /* A frame of Python of a site. */
 struct model_python {
     uint64_t site;
-    const char *text; /* "FUNCTION FILE"; defused */
+    const char *text;     /* "FUNCTION FILE"; defused */
     uint32_t depth, line; /* 0: the innermost; 0: unknown */
+};
+
+/* What PyTorch calls a tensor that lives at this time. */
+struct model_name {
+    uint64_t time_ns, address, bytes;
+    const char *text; /* defused */
 };
 
 struct model_module {
@@ -182,6 +188,7 @@ struct model {
     MODEL_ARRAY(uint64_t) mispredictions; /* the launch before each */
     MODEL_ARRAY(struct model_site) sites;
     MODEL_ARRAY(struct model_python) pythons; /* by site and depth */
+    MODEL_ARRAY(struct model_name) names;
     MODEL_ARRAY(struct model_module) modules;
     MODEL_ARRAY(const char *) metadata; /* "name=value", numbers included; defused */
     struct kernel_names kernels;

@@ -15,6 +15,7 @@ enum { FUNCTION_COLUMNS = 60, FILE_COLUMNS = 40 };
 struct site_titles {
     const struct model *model;
     struct symbols *symbols;
+    struct slot_names tensors;
     struct sl_map users; /* a place in a module -> the number of sites with it on their call stacks */
 };
 
@@ -51,7 +52,7 @@ struct site_titles *site_titles_new(const struct model *model)
     if (!titles) return NULL;
     titles->model = model;
     titles->symbols = symbols_new(model);
-    bool good = titles->symbols != NULL;
+    bool good = titles->symbols && slot_names_find(model, &titles->tensors);
     for (size_t i = 0; i < model->sites.count && good; i++)
         good = add_user(titles, model->sites.at[i].frames);
     if (good) return titles;
@@ -63,6 +64,7 @@ void site_titles_free(struct site_titles *titles)
 {
     if (!titles) return;
     symbols_close(titles->symbols);
+    slot_names_free(&titles->tensors);
     sl_map_free(&titles->users);
     free(titles);
 }
@@ -70,6 +72,11 @@ void site_titles_free(struct site_titles *titles)
 struct symbols *site_titles_symbols(struct site_titles *titles)
 {
     return titles->symbols;
+}
+
+const struct slot_names *site_titles_tensors(const struct site_titles *titles)
+{
+    return &titles->tensors;
 }
 
 static bool begins(const char *text, const char *prefix)

@@ -3,6 +3,7 @@
 #define SLUICE_TOOL_SITE_TITLE_H
 
 #include "tools/model/call_stack.h"
+#include "tools/model/slot_names.h"
 
 #define SITE_TITLE 1024 /* bytes */
 
@@ -12,8 +13,9 @@ struct site_titles;
 struct site_titles *site_titles_new(const struct model *model);
 void site_titles_free(struct site_titles *titles); /* accepts NULL */
 
-/* The names that the titles have. They live as long as the titles. */
+/* The names that the titles have, and those of tensors. They live as long as the titles. */
 struct symbols *site_titles_symbols(struct site_titles *titles);
+const struct slot_names *site_titles_tensors(const struct site_titles *titles);
 
 /* Writes the title of a site, defused, and returns `out`. It is the first of these that there is:
  *

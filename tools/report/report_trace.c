@@ -73,6 +73,8 @@ static void write_stall(struct json *json, const struct part *part, const struct
         const struct model_slot *slot = &model->slots.at[cause->slot];
         json_number(json, "slot", slot->id);
         json_number(json, "bytes", slot->bytes);
+        const char *tensor = slot_name(site_titles_tensors(part->titles), cause->slot);
+        if (tensor) json_text(json, "tensor", tensor);
         json_address(json, "site", slot->site);
         json_text(json, "title", site_title_find(part->titles, slot->site, title));
     }

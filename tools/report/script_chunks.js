@@ -22,7 +22,7 @@ function showStalls(t) {
       kernel >= 0 ? make("a", {href: "#kernel-" + kernel}, kernelName(t, kernel)) : clipped(one.kernel || "unknown launch"),
       one.phase, countText(one.count), timeText(one.ns), percentText(stalls.ns ? one.ns / stalls.ns : 0), timeText(one.longest_ns),
       one.cause ? make("span", {class: "nowrap"}, swatch(one.cause), PLAN_WORDS[one.cause]) : "unknown",
-      one.slot === undefined ? "unknown" : make("span", {class: "nowrap"}, `slot ${one.slot}, ${bytesText(one.bytes)}`),
+      one.slot === undefined ? "unknown" : make("span", {class: "nowrap"}, one.tensor ? clipped(one.tensor) : `slot ${one.slot}`, `, ${bytesText(one.bytes)}`),
       one.chunk === undefined ? "–" : make("a", {href: "#chunks", "data-chunk": one.chunk}, String(one.chunk)),
       one.site ? siteLink(t, one.site, one.title) : "unknown"]);
   }

@@ -18,6 +18,12 @@ function stackOf(t, site) {
     ...site.python.map(index => ({...t.sites.python[index], python: true}))];
 }
 
+/* What PyTorch calls them; the rest is counted. */
+function tensorsOf(site) {
+  const rest = site.tensor_count - site.tensors.length;
+  return site.tensor_count > 0 && make("p", {}, `Tensors: ${site.tensors.join(", ")}${rest ? ` and ${countText(rest)} more` : ""}`);
+}
+
 /* PyTorch calls each module's forward through these. */
 const isPassedOn = frame => frame.python && /^Module\._(wrapped_)?call_impl$/.test(frame.function);
 /* The stack for the graph: without what is in every stack, and with each run of the interpreter's frames as one. */
@@ -160,7 +166,7 @@ function showSites(t) {
   const sites = t.sites.sites, shown = sites.filter((site, i) => i < 20 || t.shownSites.has(site.site));
   const rows = shown.map(site => [
     site.frames.length || site.python.length ? hidden(t.siteNames.get(site.site),
-      make("ol", {class: "stack"}, stackOf(t, site).map(frame => make("li", {}, `${frame.python ? "Python " : ""}${frame.function || "?"}  ${framePlace(frame)}`)))) : "site " + site.site,
+      make("ol", {class: "stack"}, stackOf(t, site).map(frame => make("li", {}, `${frame.python ? "Python " : ""}${frame.function || "?"}  ${framePlace(frame)}`))), tensorsOf(site)) : "site " + site.site,
     bytesText(site.peak_bytes), bytesText(site.share_bytes), countText(site.allocations), bytesText(site.total_bytes),
     site.median_launches === null ? "never" : `after ${plural(site.median_launches, "launch").replace("launchs", "launches")}`,
     site.refused ? `${countText(site.refused)}, up to ${bytesText(site.refused_bytes)}` : "–"]);

@@ -93,7 +93,9 @@ static void print_no_difference(const struct diff *diff, FILE *to)
                 time_text(of[DIFF_A].median, first));
     }
     if (verdict == DIFF_NOISE) fputs(", which is within the spread of iterations", to);
-    if (others) fprintf(to, "; but %zu other row%s below", others, others == 1 ? " differs" : "s differ");
+    if (others)
+        fprintf(to, "; but %zu other row%s", others,
+                others == 1 ? " of the tables differs" : "s of the tables differ");
 }
 
 void diff_headline(const struct diff *diff, FILE *to)

@@ -95,13 +95,17 @@ static void add_holds(struct table *table, const struct view *view, const struct
                sl_bytes_text(largest->bytes, bytes), row->slot_count > 1 ? ", ..." : "");
 }
 
-/* The site of the chunk's largest slot. */
+/* The tensor in the chunk's largest slot, or the slot's site. */
 static void add_site(struct table *table, const struct view *view, const struct chunk_row *row)
 {
     char title[SITE_TITLE] = "-";
     if (row->slot_count) {
         uint32_t slot = view->rows.slots[row->first_slot].slot;
-        site_title_find(view->titles, view->model->slots.at[slot].site, title);
+        const char *tensor = slot_name(site_titles_tensors(view->titles), slot);
+        if (tensor)
+            snprintf(title, sizeof(title), "%s", tensor);
+        else
+            site_title_find(view->titles, view->model->slots.at[slot].site, title);
     }
     table_cell(table, "%s", title);
 }
@@ -140,7 +144,7 @@ static int print_table(const struct view *view)
         {"out"},
         {"slots"},
         {"holds", .text = true},
-        {"allocated by", .text = true, .elastic = true},
+        {"tensor or site", .text = true, .elastic = true},
     };
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     const struct chunk_rows *rows = &view->rows;
@@ -185,6 +189,8 @@ static void print_content(struct json *json, const struct view *view, const stru
         json_number(json, "slot", slot->id);
         json_number(json, "offset", part->offset);
         json_number(json, "bytes", part->bytes);
+        const char *tensor = slot_name(site_titles_tensors(view->titles), part->slot);
+        if (tensor) json_text(json, "tensor", tensor);
         json_address(json, "site", slot->site);
         json_text(json, "title", site_title_find(view->titles, slot->site, title));
         json_close(json);
@@ -261,7 +267,7 @@ int trace_chunks(int argc, char **argv)
             "  in, out    bytes copied\n"
             "  slots      number of allocations in it\n"
             "  holds      their lifetime classes, by bytes; if unknown, the largest allocation\n"
-            "  allocated by  the site of the largest allocation\n",
+            "  tensor or site  of the largest allocation: the name that PyTorch has for it, or who made it\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

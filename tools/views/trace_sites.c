@@ -18,7 +18,7 @@
 #include "tools/views/sites_folded.h"
 #include "tools/views/trace_json.h"
 
-enum { SHOWN = 10 };
+enum { SHOWN = 10, TENSORS_SHOWN = 4, TENSORS_IN_JSON = 64 };
 #define FRAME_INDENT "      "
 
 enum order { BY_PEAK, BY_SHARE, BY_BYTES, BY_ALLOCATIONS, BY_KEPT, BY_REFUSED };
@@ -184,6 +184,29 @@ static void print_remarks(const struct model *model, const struct symbols *symbo
         puts("no function names: this sluice was built without libdw");
 }
 
+/* The names of tensors that a site allocated, as often as they are found; those beyond `room` are counted. */
+static size_t tensors_of(const struct slot_names *names, const struct site_figures *site, const char *out[],
+                         size_t room)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        if (names->at[i].site != site->site) continue;
+        if (count < room) out[count] = names->at[i].text;
+        count++;
+    }
+    return count;
+}
+
+static void print_tensors(const struct slot_names *names, const struct site_figures *site)
+{
+    const char *texts[TENSORS_SHOWN];
+    size_t count = tensors_of(names, site, texts, TENSORS_SHOWN);
+    for (size_t i = 0; i < count && i < TENSORS_SHOWN; i++)
+        printf("%s%s", i ? ", " : FRAME_INDENT "tensors: ", texts[i]);
+    if (count > TENSORS_SHOWN) printf(" and %zu more", count - TENSORS_SHOWN);
+    if (count) putchar('\n');
+}
+
 static void print_people(const struct model *model, const struct sites *sites, struct site_titles *titles)
 {
     struct symbols *symbols = site_titles_symbols(titles);
@@ -191,7 +214,10 @@ static void print_people(const struct model *model, const struct sites *sites, s
     size_t shown = limit < sites->count ? (size_t)limit : sites->count;
     printf("%zu site%s; together they held %s at the peak\n", sites->count, sites->count == 1 ? "" : "s",
            sl_bytes_text(sites->peak_bytes, peak));
-    for (size_t i = 0; i < shown; i++) print_site(symbols, i + 1, &sites->at[i]);
+    for (size_t i = 0; i < shown; i++) {
+        print_site(symbols, i + 1, &sites->at[i]);
+        print_tensors(site_titles_tensors(titles), &sites->at[i]);
+    }
     if (shown < sites->count) printf("and %zu more (--limit)\n", sites->count - shown);
     print_remarks(model, symbols);
 }
@@ -235,6 +261,12 @@ void site_json(struct json *json, struct site_titles *titles, const struct site_
         json_text(json, "median_launches", NULL);
     json_number(json, "refused", site->refused);
     json_number(json, "refused_bytes", site->refused_bytes);
+    const char *texts[TENSORS_IN_JSON];
+    size_t tensors = tensors_of(site_titles_tensors(titles), site, texts, TENSORS_IN_JSON);
+    json_number(json, "tensor_count", tensors);
+    json_array(json, "tensors", false);
+    for (size_t i = 0; i < tensors && i < TENSORS_IN_JSON; i++) json_text(json, NULL, texts[i]);
+    json_close(json);
     json_number(json, "own_frames", frames_own(frames, count, site->python_count > 0));
 }
 
