@@ -15,7 +15,8 @@ enum { WHOLE_FILE = 257, NAME_ROOM = 256, MOST_NAMES = 65536 }; /* Py_file_input
 
 /* Types are compared by type() and issubclass(), because isinstance() may call a property of a foreign
  * object; members are read from the objects' dictionaries, because methods of modules may be the program's
- * own. */
+ * own. Of tensors only PyTorch's own types are asked, without the functions that a program may put before
+ * theirs; a gradient only of leaves, as others warn. */
 static const char script[] =
     "import gc, sys\n"
     "lines, names, found = [], {}, ''\n"
@@ -24,7 +25,7 @@ static const char script[] =
     "        if issubclass(type(tensor), Tensor) and id(tensor) not in names:\n"
     "            names[id(tensor)] = name\n"
     "            own = tensor.__dict__.get('_local_tensor', tensor)\n"
-    "            if own.is_cuda and own.numel():\n"
+    "            if type(own) in plain and own.is_cuda and own.numel():\n"
     "                lines.append(f'{own.data_ptr()} {own.numel() * own.element_size()} {name}')\n"
     "    except Exception:\n"
     "        pass\n"
@@ -33,7 +34,7 @@ static const char script[] =
     "    for kind in '_parameters', '_buffers':\n"
     "        for name, tensor in list(module.__dict__.get(kind, {}).items()):\n"
     "            add(tensor, prefix + name)\n"
-    "            if kind == '_parameters' and tensor is not None:\n"
+    "            if kind == '_parameters' and type(tensor) in plain and tensor.is_leaf:\n"
     "                add(tensor.grad, prefix + name + '.grad')\n"
     "    for name, child in list(module.__dict__.get('_modules', {}).items()):\n"
     "        if child is not None and id(child) not in seen:\n"
@@ -43,6 +44,7 @@ static const char script[] =
     "try:\n"
     "    torch = sys.modules['torch']\n"
     "    Module, Optimizer, Tensor = torch.nn.Module, torch.optim.Optimizer, torch.Tensor\n"
+    "    plain = Tensor, torch.nn.Parameter\n"
     "    modules, optimizers = [], []\n"
     "    for thing in gc.get_objects():\n"
     "        kind = type(thing)\n"
@@ -54,12 +56,13 @@ static const char script[] =
     "{}).values()}\n"
     "    roots = [module for module in modules if id(module) not in inner and\n"
     "             any(module.__dict__.get(kind) for kind in ('_modules', '_parameters', '_buffers'))]\n"
-    "    for root in roots:\n"
-    "        walk(root, type(root).__name__ + '.' if len(roots) > 1 else '', set())\n"
-    "    for optimizer in optimizers:\n"
-    "        for parameter, state in list(optimizer.state.items()):\n"
-    "            for key, value in list(state.items()):\n"
-    "                add(value, names.get(id(parameter), 'parameter') + '.' + str(key))\n"
+    "    with torch._C.DisableTorchFunction():\n"
+    "        for root in roots:\n"
+    "            walk(root, type(root).__name__ + '.' if len(roots) > 1 else '', set())\n"
+    "        for optimizer in optimizers:\n"
+    "            for parameter, state in list(optimizer.state.items()):\n"
+    "                for key, value in list(state.items()):\n"
+    "                    add(value, names.get(id(parameter), 'parameter') + '.' + str(key))\n"
     "    found = '\\n'.join(lines)\n"
     "except Exception:\n"
     "    pass\n"
@@ -74,6 +77,7 @@ static struct {
     void *(*dictionary)(void);
     void *(*item)(void *dictionary, const char *key); /* borrowed */
     const char *(*text)(void *object);
+    void (*empty)(void *dictionary);
     void (*clear_error)(void);
     void (*release)(void *object);
 } python;
@@ -91,7 +95,8 @@ void sl_tensor_names_open(void)
     usable = sl_python_frames_known() && find("Py_AddPendingCall", &python.add_pending_call) &&
              find("PyRun_StringFlags", &python.run) && find("PyDict_New", &python.dictionary) &&
              find("PyDict_GetItemString", &python.item) && find("PyUnicode_AsUTF8", &python.text) &&
-             find("PyErr_Clear", &python.clear_error) && find("Py_DecRef", &python.release);
+             find("PyDict_Clear", &python.empty) && find("PyErr_Clear", &python.clear_error) &&
+             find("Py_DecRef", &python.release);
 }
 
 /* Reads a number and the space after it; false: there is none. */
@@ -141,6 +146,7 @@ static int look(void *unused)
     if (lines) sl_tensor_names_emit(lines);
     if (result && !lines) python.clear_error();
     if (result) python.release(result);
+    python.empty(globals); /* its functions refer to it, and together they would keep the program's objects */
     python.release(globals);
     return result ? 0 : -1;
 }

@@ -4,6 +4,7 @@ of that module is touched.
 
 usage: check_names.py PRELOAD SLUICE
 """
+import contextlib
 import ctypes
 import gc
 import os
@@ -12,10 +13,11 @@ import sys
 import sysconfig
 import tempfile
 import types
+import weakref
 
 KNOWN = ((3, 11), (3, 12), (3, 13))
 ROUNDS = 40  # repetitions of the same memsets: more than the eight iterations before names are asked for
-SIZES = {"layer.weight": 4096, "layer.weight.grad": 4096, "layer.weight.momentum": 4096, "layer.bias": 64, "scale": 16}
+SIZES = {"layer.weight": 4096, "layer.weight.grad": 4096, "layer.weight.momentum": 4096, "layer.bias": 64, "scale": 16, "followed": 4}
 
 
 def expect(what, found, wanted):
@@ -24,7 +26,13 @@ def expect(what, found, wanted):
 
 
 class Tensor:
-    is_cuda, grad = True, None
+    is_cuda, is_leaf = True, True
+
+    @property
+    def grad(self):
+        if not self.is_leaf:
+            touched.append("the gradient of what is no leaf, which warns")
+        return self.__dict__.get("own_grad")
 
     def __init__(self, driver, bytes_):
         self.bytes, self.address = bytes_, ctypes.c_uint64()
@@ -40,13 +48,16 @@ class Tensor:
         return 4
 
 
-class OnHost(Tensor):
-    is_cuda = False
+class Special(Tensor):
+    """A program's own kind of tensor, which may do anything."""
+
+    @property
+    def is_cuda(self):
+        touched.append("a tensor of the program's own kind")
 
 
-class Broken(Tensor):
-    def data_ptr(self):
-        raise RuntimeError("has no memory")
+def broken():
+    raise RuntimeError("has no memory")
 
 
 class Module:
@@ -82,12 +93,15 @@ def program():
     for result in (driver.cuInit(0), driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), driver.cuCtxSetCurrent(context)):
         expect("CUDA", result, 0)
     torch = types.ModuleType("torch")
-    torch.nn, torch.optim, torch.Tensor = types.SimpleNamespace(Module=Module), types.SimpleNamespace(Optimizer=Optimizer), Tensor
+    torch.nn, torch.optim = types.SimpleNamespace(Module=Module, Parameter=Tensor), types.SimpleNamespace(Optimizer=Optimizer)
+    torch.Tensor, torch._C = Tensor, types.SimpleNamespace(DisableTorchFunction=contextlib.nullcontext)
     sys.modules["torch"] = torch
     weight, bias, scale, momentum = (Tensor(driver, SIZES[name]) for name in ("layer.weight", "layer.bias", "scale", "layer.weight.momentum"))
-    weight.grad = Tensor(driver, SIZES["layer.weight.grad"])
+    weight.own_grad = Tensor(driver, SIZES["layer.weight.grad"])
     layer = Module(weight=weight, bias=bias, none=None)
-    model = Module(layer=layer, again=layer, host=OnHost(driver, 4), broken=Broken(driver, 4))
+    host, lost, followed = Tensor(driver, 4), Tensor(driver, 4), Tensor(driver, 4)
+    host.is_cuda, lost.data_ptr, followed.is_leaf = False, broken, False
+    model = Module(layer=layer, again=layer, host=host, lost=lost, special=Special(driver, 4), followed=followed)
     model._buffers["scale"] = scale
     kept = [Proxy(), Optimizer({weight: {"momentum": momentum, "step": 3}})]
     if "uncollected" in sys.argv:
@@ -98,7 +112,9 @@ def program():
             expect("cuMemsetD8", driver.cuMemsetD8_v2(tensor.address, ctypes.c_ubyte(1), ctypes.c_size_t(tensor.bytes)), 0)
     expect("touched", touched, [])
     expect("the collector's state", gc.isenabled(), collects)
-    expect("what is kept", len(kept), 2)
+    left = [weakref.ref(one) for one in (model, layer, scale, momentum, kept[1])]
+    del model, layer, scale, momentum, kept, tensor
+    expect("what is kept of the program's objects", [one() for one in left], [None] * len(left))
 
 
 def names(folder, preload, tool, *arguments, **settings):

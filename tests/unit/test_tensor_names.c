@@ -26,6 +26,7 @@ EXPORTED void *PyRun_StringFlags(const char *text, int start, void *globals, voi
 EXPORTED void *PyDict_New(void);
 EXPORTED void *PyDict_GetItemString(void *dictionary, const char *key);
 EXPORTED const char *PyUnicode_AsUTF8(void *object);
+EXPORTED void PyDict_Clear(void *object);
 EXPORTED void PyErr_Clear(void);
 EXPORTED void Py_DecRef(void *object);
 unsigned long Py_Version;
@@ -37,7 +38,7 @@ static struct sl_trace *trace;
 static int dictionary, none; /* objects */
 static const char *found;    /* what the script leaves; NULL: nothing */
 static bool interrupted;
-static int asked, held, cleared; /* calls; references; errors */
+static int asked, held, emptied, cleared; /* calls; references; dictionaries; errors */
 static int (*pending)(void *);
 
 const void *PyGILState_GetThisThreadState(void)
@@ -83,6 +84,13 @@ const char *PyUnicode_AsUTF8(void *object)
     return *(const char **)object;
 }
 
+void PyDict_Clear(void *object)
+{
+    assert_ptr_equal(object, &dictionary);
+    assert_true(held);
+    emptied++;
+}
+
 void PyErr_Clear(void)
 {
     cleared++;
@@ -97,7 +105,7 @@ void Py_DecRef(void *object)
 static int start(void **state)
 {
     (void)state;
-    asked = held = cleared = 0;
+    asked = held = emptied = cleared = 0;
     found = NULL;
     interrupted = false;
     Py_Version = 0x030b07f0;
@@ -151,6 +159,7 @@ static void what_the_script_finds_is_recorded(void **state)
     assert_int_equal(asked, 1);
     assert_int_equal(pending(NULL), 0);
     assert_int_equal(held, 0);
+    assert_int_equal(emptied, 1);
     struct trace_content content = written();
     assert_int_equal(content.count, 1);
     assert_string_equal(content.records[0].event.text, "bias");
@@ -164,6 +173,7 @@ static void an_interrupt_passes_through(void **state)
     interrupted = true;
     sl_tensor_names_ask();
     assert_int_equal(pending(NULL), -1);
+    assert_int_equal(emptied, 1);
     assert_int_equal(cleared, 0);
     assert_int_equal(held, 0);
     struct trace_content content = written();
