@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -56,6 +57,29 @@ static void the_largest_tensor_comes_first_and_each_once(void **state)
     slot_names_free(&names);
 }
 
+/* A file may say anything, and still ends. */
+static void millions_of_tensors_in_millions_of_allocations(void **state)
+{
+    (void)state;
+    enum { MANY = 200000 };
+    struct model model = {0};
+    struct slot_names found;
+    model.slots.at = slots, model.slots.count = 3;
+    model.lives.at = calloc(MANY, sizeof(*model.lives.at)), model.lives.count = MANY;
+    model.names.at = calloc(MANY, sizeof(*model.names.at)), model.names.count = MANY;
+    assert_non_null(model.lives.at);
+    assert_non_null(model.names.at);
+    for (uint32_t i = 0; i < MANY; i++) {
+        model.lives.at[i] = (struct model_life){.born_ns = 10, .died_ns = MODEL_ALWAYS, .slot = i % 3};
+        model.names.at[i] = (struct model_name){15, 1000 + i % 150, i, "weight"};
+    }
+    assert_true(slot_names_find(&model, &found));
+    assert_in_range(found.count, 1, 1 << 20);
+    slot_names_free(&found);
+    free(model.lives.at);
+    free(model.names.at);
+}
+
 static void without_names_there_is_nothing(void **state)
 {
     (void)state;
@@ -69,6 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tensor_lies_in_what_lived_at_its_address_then),
         cmocka_unit_test(the_largest_tensor_comes_first_and_each_once),
+        cmocka_unit_test(millions_of_tensors_in_millions_of_allocations),
         cmocka_unit_test(without_names_there_is_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

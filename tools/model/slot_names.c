@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A trace may say that millions of tensors lie in each of millions of allocations: beyond this, allocations
+ * stay without a name. */
+enum { MOST_COMPARED = 1 << 26, MOST_FOUND = 1 << 20 };
+
 static int by_address(const void *a, const void *b)
 {
     const struct model_name *x = *(const struct model_name *const *)a,
@@ -32,13 +36,15 @@ static size_t first_from(const struct model_name *const *sorted, size_t count, u
     return from;
 }
 
-/* Appends the names in a slot during one of its lives. */
+/* Appends the names in a slot during one of its lives. `left`: comparisons that may still be made. */
 static bool add_life(const struct model *model, const struct model_name *const *sorted,
-                     const struct model_life *life, struct slot_names *out, size_t *room)
+                     const struct model_life *life, struct slot_names *out, size_t *room, size_t *left)
 {
     const struct model_slot *slot = &model->slots.at[life->slot];
     for (size_t n = first_from(sorted, model->names.count, slot->address);
          n < model->names.count && sorted[n]->address - slot->address < slot->bytes; n++) {
+        if (!*left || out->count == MOST_FOUND) return true;
+        --*left;
         if (sorted[n]->time_ns < life->born_ns || sorted[n]->time_ns >= life->died_ns) continue;
         if (out->count == *room) {
             size_t more = *room ? 2 * *room : 256;
@@ -63,7 +69,7 @@ static void sort_and_unite(struct slot_names *names)
 
 bool slot_names_find(const struct model *model, struct slot_names *out)
 {
-    size_t room = 0;
+    size_t room = 0, left = MOST_COMPARED;
     *out = (struct slot_names){0};
     if (!model->names.count) return true;
     const struct model_name **sorted = calloc(model->names.count, sizeof(*sorted));
@@ -71,7 +77,7 @@ bool slot_names_find(const struct model *model, struct slot_names *out)
     for (size_t n = 0; good && n < model->names.count; n++) sorted[n] = &model->names.at[n];
     if (good) qsort(sorted, model->names.count, sizeof(*sorted), by_address);
     for (size_t l = 0; good && l < model->lives.count; l++)
-        good = add_life(model, sorted, &model->lives.at[l], out, &room);
+        good = add_life(model, sorted, &model->lives.at[l], out, &room, &left);
     free(sorted);
     if (good)
         sort_and_unite(out);
