@@ -8,10 +8,10 @@
  * May wait for a thread that loads a library, so it must be called at the start of the process. */
 void sl_tensor_names_open(void);
 
-/* Asks PyTorch; then the trace gets a record for each tensor with a name. Python calls
- * back in its main thread, between two of its instructions and with the GIL, so this needs no GIL and does
- * not wait. The call looks through the objects of the garbage collector, at modules and optimizers alone,
- * which are only read, and computes nothing. Nothing happens without PyTorch. Thread-safe. */
+/* Asks PyTorch; then the trace gets a record for each tensor with a name. Python calls back in its main
+ * thread, between two of its instructions and with the GIL, so this needs no GIL and does not wait. The call
+ * looks through the objects of the garbage collector for modules and optimizers, only reads these, and
+ * computes nothing. Nothing happens without PyTorch. Thread-safe. */
 void sl_tensor_names_ask(void);
 
 /* Writes a record for each line "ADDRESS BYTES NAME", decimal; lines of another form are left out. Returns

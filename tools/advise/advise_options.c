@@ -168,7 +168,7 @@ static void take_over(unsigned kind, const struct replay_setting *from, struct r
     if (kind == 1) to->plans_beside = from->plans_beside;
     if (kind == 2) to->policy = from->policy;
     if (kind == 3) to->plan_attempts = from->plan_attempts;
-    if (kind == 4) to->backing = from->backing, to->rereads = true;
+    if (kind == 4) to->backing = from->backing, to->rereads = from->rereads;
 }
 
 /* --- combinations */
