@@ -1,6 +1,7 @@
 #include "fault.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,16 @@ static const char *read_field(struct sc_fault_rule *rule, const char *field, boo
         *has_seed = true;
         return read_count(field + 5, &rule->seed) ? NULL : "the seed is not a number";
     }
+    if (!strncmp(field, "caller=", 7)) {
+        size_t length = strlen(field + 7);
+        if (!length || length >= sizeof rule->caller) return "the caller is no file name";
+        memcpy(rule->caller, field + 7, length + 1);
+        return NULL;
+    }
+    if (!strcmp(field, "done")) {
+        rule->done = true;
+        return NULL;
+    }
     if (!strchr(field, '=')) {
         if (rule->error) return "there are two errors";
         return read_error(field, &rule->error) ? NULL : "the error is not one of cuda.h";
@@ -139,7 +150,8 @@ static const char *read_rule(char *text, struct sc_fault_rule *rule)
     if (!has_when) return "the condition is missing";
     if (has_seed && rule->when != SC_FAULT_CHANCE) return "a seed needs p=";
     if (rule->loses_device) {
-        if (rule->error || rule->when != SC_FAULT_AFTER) return "device-lost takes after= and nothing else";
+        bool more = rule->error || rule->done || rule->caller[0];
+        if (more || rule->when != SC_FAULT_AFTER) return "device-lost takes after= and nothing else";
         rule->error = CUDA_ERROR_DEVICE_UNAVAILABLE;
     }
     return rule->error ? NULL : "the error is missing";
@@ -208,21 +220,37 @@ static bool fires(struct sc_fault_rule *rule, uint64_t call)
     }
 }
 
-CUresult sc_fault_decide(struct sc_fault_rules *rules, const char *function)
+/* Whether `address` lies in the object `name`: libcudart.so is also libcudart.so.12. */
+static bool is_in(const void *address, const char *name)
 {
-    CUresult result = CUDA_SUCCESS;
+    Dl_info info;
+    if (!dladdr(address, &info) || !info.dli_fname) return false;
+    const char *slash = strrchr(info.dli_fname, '/'), *file = slash ? slash + 1 : info.dli_fname;
+    size_t length = strlen(name);
+    return !strncmp(file, name, length) && (!file[length] || file[length] == '.');
+}
+
+static bool concerns(const struct sc_fault_rule *rule, const char *function, const void *caller)
+{
+    bool meant = rule->function ? !strcmp(rule->function, function) : needs_device(function);
+    return meant && (!rule->caller[0] || is_in(caller, rule->caller));
+}
+
+struct sc_fault sc_fault_decide(struct sc_fault_rules *rules, const char *function, const void *caller)
+{
+    struct sc_fault fault = {CUDA_SUCCESS, 0};
     for (size_t i = 0; i < rules->count; i++) {
         struct sc_fault_rule *rule = &rules->list[i];
-        bool meant = rule->function ? !strcmp(rule->function, function) : needs_device(function);
-        if (!meant) continue;
+        if (!concerns(rule, function, caller)) continue;
         uint64_t call = atomic_fetch_add(&rule->calls, 1) + 1;
-        if (result || !fires(rule, call)) continue;
-        result = rule->error;
+        if (fault.error || !fires(rule, call)) continue;
+        fault = (struct sc_fault){rule->error, rule->done};
         if (rule->loses_device) atomic_store(&rules->device_lost, true);
         if (!atomic_exchange(&rule->told, true))
-            sc_log("SOFTCUDA_FAULT: %s returns %s at call %llu", function, name_of(result),
+            sc_log("SOFTCUDA_FAULT: %s returns %s at call %llu", function, name_of(fault.error),
                    (unsigned long long)call);
     }
-    if (atomic_load(&rules->device_lost) && needs_device(function)) return CUDA_ERROR_DEVICE_UNAVAILABLE;
-    return result;
+    if (atomic_load(&rules->device_lost) && needs_device(function))
+        return (struct sc_fault){CUDA_ERROR_DEVICE_UNAVAILABLE, 0};
+    return fault;
 }

@@ -1,11 +1,12 @@
 /* Fault injection: SOFTCUDA_FAULT makes calls fail that would have succeeded.
  *
- *   rule  = function ":" when ":" error | "device-lost:after=" N
+ *   rule  = function ":" when ":" error [":caller=" object] [":done"] | "device-lost:after=" N
  *   when  = "after=" N | "every=" N | "once=" N | "p=" X [":seed=" N]
  *
  * Rules are separated by "," or ";". `function` is a name of cuda.h, with or without _v2, _ptsz and the like,
  * which are equivalent; "*" means all functions that need the device. `error` is a name or number of
- * CUresult. */
+ * CUresult. `object` is the file name of a shared object or of the program, up to a "."; only calls that
+ * return there count. "done": the function does its work before the error is returned. */
 #ifndef SOFTCUDA_FAULT_H
 #define SOFTCUDA_FAULT_H
 
@@ -26,6 +27,8 @@ struct sc_fault_rule {
     double chance;
     uint64_t seed;
     CUresult error;
+    bool done;       /* the function does its work first */
+    char caller[64]; /* the object to which the call returns; "": any */
     atomic_uint_fast64_t calls; /* so far */
     atomic_bool told;
 };
@@ -40,8 +43,14 @@ struct sc_fault_rules {
 unsigned sc_fault_parse(const char *text, struct sc_fault_rules *out);
 void sc_fault_free(struct sc_fault_rules *rules);
 
-/* The error that a call of `function`, a name as cuGetProcAddress takes it, has to return; CUDA_SUCCESS: do
- * not inject an error. Counts the call. Thread safety: any. */
-CUresult sc_fault_decide(struct sc_fault_rules *rules, const char *function);
+/* What happens to a call. gate.S takes it apart. */
+struct sc_fault {
+    CUresult error; /* that the call returns; CUDA_SUCCESS: none is injected */
+    int done;       /* 1: the function does its work first */
+};
+
+/* Decides on a call of `function`, a name as cuGetProcAddress takes it, that returns to `caller`. Counts the
+ * call. Thread safety: any. */
+struct sc_fault sc_fault_decide(struct sc_fault_rules *rules, const char *function, const void *caller);
 
 #endif

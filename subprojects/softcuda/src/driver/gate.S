@@ -30,7 +30,10 @@ symbol:                                                                         
 #include "api_built.def"
 #include "api_refused.def"
 
-/* %eax: the row of the table; %r11: where to go. Returns the error to the caller instead if there is one. */
+/* %eax: the row of the table; %r11: where to go. sc_gate_decide returns struct sc_fault: the error in %eax,
+ * and in the upper half of %rax whether the function is called all the same. Then its arguments on the stack
+ * are copied: no function has more than STACK_WORDS of them. */
+    .set STACK_WORDS, 10
     .type ask, @function
 ask:
     .cfi_startproc
@@ -48,6 +51,7 @@ ask:
     pushq %r11
     subq $8, %rsp
     movl %eax, %edi
+    movq 8(%rbp), %rsi
     call sc_gate_decide
     addq $8, %rsp
     popq %r11
@@ -57,12 +61,28 @@ ask:
     popq %rdx
     popq %rsi
     popq %rdi
+    btq $32, %rax
+    jc 3f
+    .cfi_remember_state
     popq %rbp
     .cfi_def_cfa %rsp, 8
     testl %eax, %eax
     jne 2f
     jmp *%r11
 2:  ret
+    .cfi_restore_state
+3:  pushq %rax
+    subq $8, %rsp
+    .set sc_word, STACK_WORDS
+    .rept STACK_WORDS
+    .set sc_word, sc_word - 1
+    pushq 16 + 8 * sc_word(%rbp)
+    .endr
+    call *%r11
+    movl -8(%rbp), %eax
+    leave
+    .cfi_def_cfa %rsp, 8
+    ret
     .cfi_endproc
     .size ask, . - ask
 

@@ -17,7 +17,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* Called from gate.S. The first call of any function reads the rules; if there are none, later calls skip
  * this function. */
 extern bool sc_gate_guarded;
-CUresult sc_gate_decide(unsigned row);
+struct sc_fault sc_gate_decide(unsigned row, const void *caller);
 bool sc_gate_guarded = true;
 
 static void read_rules(void)
@@ -26,8 +26,8 @@ static void read_rules(void)
     __atomic_store_n(&sc_gate_guarded, rules.count != 0, __ATOMIC_RELAXED);
 }
 
-CUresult sc_gate_decide(unsigned row)
+struct sc_fault sc_gate_decide(unsigned row, const void *caller)
 {
     pthread_once(&once, read_rules);
-    return rules.count ? sc_fault_decide(&rules, rows[row]) : CUDA_SUCCESS;
+    return rules.count ? sc_fault_decide(&rules, rows[row], caller) : (struct sc_fault){CUDA_SUCCESS, 0};
 }

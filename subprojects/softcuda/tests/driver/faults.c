@@ -68,8 +68,21 @@ static void once(void)
     OK(cuLaunchKernel(put, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
     OK(cuMemcpyDtoH(&got, to, 4));
     CHECK(got == 0xabcd);
+    value = 0xdcba;
+    FAILS(cuLaunchKernel(put, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL), CUDA_ERROR_LAUNCH_FAILED);
+    OK(cuMemcpyDtoH(&got, to, 4));
+    CHECK(got == 0xdcba);
     OK(cuMemFree(to));
     OK(cuModuleUnload(module));
+}
+
+/* cuMemAllocHost:once=1 and cuLaunchKernel:once=2, both done, and cuLaunchKernel is called by this program. */
+static void done_before(void)
+{
+    void *host = NULL;
+    FAILS(cuMemAllocHost(&host, 4096), CUDA_ERROR_UNKNOWN);
+    CHECK(host);
+    OK(cuMemFreeHost(host));
 }
 
 /* device-lost:after=40: nothing works any more but what needs no device. */
@@ -102,6 +115,7 @@ int main(int count, char **arguments)
     memory_runs_out();
     every_second();
     once();
+    done_before();
     finish(device);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -34,6 +35,10 @@ static void bad_rules_are_left_out(void **state)
         "device-lost",
         "device-lost:every=3",
         "device-lost:after=3:2",
+        "device-lost:after=3:done",
+        "device-lost:after=3:caller=libcuda.so",
+        "cuMemAlloc:after=3:2:caller=",
+        "cuMemAlloc:after=3:2:caller=0123456789012345678901234567890123456789012345678901234567890123",
         ":::",
         ",",
     };
@@ -57,7 +62,7 @@ static unsigned failing(const char *text, const char *function, CUresult error)
     unsigned mask = 0;
     assert_int_equal(sc_fault_parse(text, &rules), 0);
     for (unsigned i = 0; i < 8; i++) {
-        CUresult result = sc_fault_decide(&rules, function);
+        CUresult result = sc_fault_decide(&rules, function, NULL).error;
         assert_true(result == CUDA_SUCCESS || result == error);
         mask |= (unsigned)(result != CUDA_SUCCESS) << i;
     }
@@ -92,7 +97,7 @@ static void chance_is_seeded(void **state)
     for (int i = 0; i < 3; i++) {
         struct sc_fault_rules rules;
         assert_int_equal(sc_fault_parse(texts[i], &rules), 0);
-        for (int k = 0; k < 10000; k++) failed[i][k] = sc_fault_decide(&rules, "cuInit") != CUDA_SUCCESS;
+        for (int k = 0; k < 10000; k++) failed[i][k] = sc_fault_decide(&rules, "cuInit", NULL).error;
         sc_fault_free(&rules);
     }
     for (int k = 0; k < 10000; k++) count += failed[0][k];
@@ -101,12 +106,30 @@ static void chance_is_seeded(void **state)
     assert_memory_not_equal(failed[0], failed[2], sizeof failed[0]);
 }
 
+/* A rule with a caller counts the calls of that object alone; `done` is told for the calls that fail. */
+static void callers_are_told_apart(void **state)
+{
+    (void)state;
+    struct sc_fault_rules rules;
+    assert_int_equal(sc_fault_parse("cuInit:every=2:1:caller=libc.so:done", &rules), 0);
+    const void *here = (const void *)(uintptr_t)callers_are_told_apart, *in_libc = (const void *)(uintptr_t)strtol;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(sc_fault_decide(&rules, "cuInit", here).error, CUDA_SUCCESS);
+        assert_int_equal(sc_fault_decide(&rules, "cuInit", NULL).error, CUDA_SUCCESS);
+        struct sc_fault fault = sc_fault_decide(&rules, "cuInit", in_libc);
+        assert_int_equal(fault.error, i % 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+        assert_int_equal(fault.done, i % 2);
+    }
+    sc_fault_free(&rules);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_rules_are_left_out),
         cmocka_unit_test(calls_are_counted),
         cmocka_unit_test(chance_is_seeded),
+        cmocka_unit_test(callers_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
