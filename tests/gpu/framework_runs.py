@@ -1,7 +1,11 @@
 """Trains the programs of tests/frameworks with the machine's PyTorch, Hugging Face, Triton and JAX, without sluice and
 with it at parts of what they need, and compares every bit and the time of a step. No network is used.
 
-Usage: framework_runs.py BUILD --size full|quick|software [--limit SECONDS] [--only PROGRAM[,PROGRAM]]
+Usage: framework_runs.py BUILD --size full|quick|software --free-bytes N [--limit SECONDS] [--plan all|first|again] [--only PROGRAM[,PROGRAM]]
+                         [--change NAME=VALUE]... [--stats FOLDER]
+
+--free-bytes: of the device's memory. --plan: which runs, `first`: the GPT at parts of its need and PyTorch's own offloading; `again`: the
+GPT with and without each change, a variable of sluice's. --stats: where sluice's statistics are kept.
 
 Prints a JSON object a line, as torch_runs.py does, as soon as a run has ended: what is worth most comes first. A program's
 first run is the control of its others. Programs need no more than a third of what the device and the host have free.
@@ -16,6 +20,7 @@ import tempfile
 import time
 
 from gpt import parse_output, read_statistics
+from machine import MODULES, packages_of, python, spare_bytes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = next(folder for folder in (os.path.join(HERE, "programs"), os.path.join(HERE, "..", "frameworks", "programs"))
@@ -91,31 +96,15 @@ RUNS = [*every(["gpt"], CONTROL, HALF, ("1/3", 1 / 3), QUARTER, ("control again"
                 "gpt-workers"], CONTROL, HALF)]
 
 
-def ask_python(code, limit=60):
-    """What it prints, or None."""
-    try:
-        done = subprocess.run([python(), "-c", code], capture_output=True, text=True, timeout=limit)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
-def python():
-    return os.environ.get("PYTHON") or sys.executable
-
-
-def versions():
-    """Of what can be imported, and the device's free bytes, 0 without one."""
-    found = {}
-    for name in ("torch", "transformers", "accelerate", "triton", "jax", "cupy"):
-        found[name] = ask_python(f"import {name}; print({name}.__version__)")
-    free = ask_python("import torch; print(torch.cuda.mem_get_info()[0])")
-    return found, int(free or 0)
-
-
-def host_bytes():
-    with open("/proc/meminfo") as file:
-        return next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable"))
+def plan_runs(plan, changes):
+    if plan == "all":
+        return RUNS
+    if plan == "first":
+        return RUNS[:4] + [run for run in RUNS if run.program == "offloaded"]
+    parts = [HALF, ("1/3", 1 / 3)]
+    settings = [("", {})] + [(f", {change}", dict([change.split("=", 1)])) for change in changes]
+    return [Run("gpt", *CONTROL), *(Run("gpt", name + words, share, environment) for name, share in parts
+                                    for words, environment in settings)]
 
 
 def layers(size, name, room):
@@ -132,7 +121,7 @@ def describe(run):
 
 class Trainer:
     def __init__(self, options, room):
-        self.options, self.room, self.controls = options, room, {}
+        self.options, self.room, self.controls, self.runs = options, room, {}, 0
 
     def command(self, program, budget, stats):
         count = layers(self.options.size, program.name, self.room)
@@ -151,8 +140,9 @@ class Trainer:
         budget = None if run.share is None else max(LEAST_BUDGET, int(control[0]["peak_bytes"] * run.share))
         if budget:
             record["budget_bytes"] = budget
+        self.runs += 1
         with tempfile.TemporaryDirectory() as folder:
-            stats = os.path.join(folder, "stats.json")
+            stats = os.path.join(self.options.stats or folder, f"stats-{self.runs}-{run.program}.json")
             start = time.monotonic()
             try:
                 done = subprocess.run(self.command(program, budget, stats), capture_output=True, text=True, errors="replace",
@@ -209,19 +199,24 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--size", choices=("full", "quick", "software"), required=True)
+    parser.add_argument("--free-bytes", type=int, required=True)
     parser.add_argument("--limit", type=float, default=540)
+    parser.add_argument("--plan", choices=("all", "first", "again"), default="all")
+    parser.add_argument("--change", action="append", default=[])
     parser.add_argument("--only", type=lambda text: text.split(","))
+    parser.add_argument("--stats")
     options = parser.parse_args()
     end = time.monotonic() + options.limit
-    found, free = versions()
-    room = min(free, host_bytes())
-    print(json.dumps({"part": "framework_versions", **found, "device_free_bytes": free}), flush=True)
+    installed = packages_of(python())
+    found = {name: installed.get(name) for name in MODULES}
+    room = min(options.free_bytes, spare_bytes())
+    print(json.dumps({"part": "framework_versions", **found, "device_free_bytes": options.free_bytes}), flush=True)
     trainer = Trainer(options, room)
-    for run in RUNS:
+    for run in plan_runs(options.plan, options.change):
         if options.only and run.program not in options.only:
             continue
         left = end - time.monotonic()
-        why = trainer.obstacle(run, found, left) if free else "no PyTorch that sees a device"
+        why = trainer.obstacle(run, found, left) if options.free_bytes else "no device whose memory is known"
         record = {**describe(run), "status": "not run", "said": why} if why else trainer.take(run, min(left, RUN_LIMIT_SECONDS))
         print(json.dumps(record), flush=True)
     return 0

@@ -7,7 +7,7 @@ usage="Usage: tests/gpu/pack.sh BUILD DIR
 
 Makes the folder DIR: run.sh and what it runs, stripped. DIR must not exist, or be empty."
 
-MOST_BYTES=$((40 << 20))
+MOST_BYTES=$((16 << 20))
 # What every such machine has: the C library, and the C++ library, which PyTorch needs, too.
 ALLOWED=' libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1 ld-linux-x86-64.so.2 libstdc++.so.6 libgcc_s.so.1 '
 # The driver is the vendor's, or with --software one in the kit; so are the CUDA runtime and NCCL.
@@ -52,7 +52,8 @@ print(next(o["value"] for o in json.load(open(sys.argv[1])) if o["name"] == "too
     done
 }
 
-for file in run.sh doubts.py programs.py gpt.py torch_runs.py train_torch.py framework_runs.py report.py README.md; do
+for file in run.sh session.py parts.py archive.py digest.py decisions.py machine.py touch_memory.py doubts.py programs.py gpt.py torch_runs.py \
+    train_torch.py framework_runs.py report.py README.md; do
     take "$here/$file" "$file"
 done
 for file in "$top"/tests/frameworks/programs/*.py; do

@@ -1,17 +1,18 @@
 """Gathers what the parts of run.sh printed into one JSON file, and prints Markdown tables of it.
 
-Usage: report.py FOLDER_OF_PARTS JSON_FILE SIZE [--doubts | --frameworks]
+Usage: report.py FOLDER_OF_PARTS JSON_FILE SIZE MODE
 
---doubts: nothing but the doubts was asked; --frameworks: nothing but the frameworks. Status 1 if a part did not end well, a program failed, a run under sluice was not
+MODE: which parts were asked for (see parts.py). Status 1 if a part did not end well, a program failed, a run under sluice was not
 identical to its control, or something does not hold that sluice relies on.
 """
 import glob
 import json
 import os
-import subprocess
 import sys
 
 MIB, GIB = 1 << 20, 1 << 30
+# Parts whose status says something else: the doubts are judged one by one, sluice's doctor says what it found.
+NOT_JUDGED = ("doubts", "doctor")
 STOPPED = (124, 137)  # what timeout(1) answers
 
 
@@ -29,13 +30,6 @@ def load(folder):
     return records
 
 
-def first_line(command):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=20).stdout.splitlines()[0]
-    except (OSError, subprocess.TimeoutExpired, IndexError):
-        return None
-
-
 def processor_name():
     with open("/proc/cpuinfo") as file:
         for line in file:
@@ -44,14 +38,14 @@ def processor_name():
     return os.uname().machine
 
 
-def describe_machine(records, size):
-    device = (records.get("device") or [{}])[0]
-    query = None
-    if size != "software":
-        query = first_line(["nvidia-smi", "--query-gpu=driver_version,pcie.link.gen.max,pcie.link.width.max",
-                            "--format=csv,noheader"])
-    driver, generation, width = ([word.strip() for word in query.split(",")] + [None] * 3)[:3] if query else [None] * 3
-    return {"device": device, "driver": driver, "link_generation": generation, "link_width": width,
+def first(records, kind):
+    return (records.get(kind) or [{}])[0]
+
+
+def describe_machine(records):
+    device, facts = first(records, "device"), first(records, "facts")
+    names = ("driver", "link_generation", "link_width", "addressing_mode", "packages", "host", "nvidia_uvm")
+    return {"device": device, **{name: facts.get(name) for name in names},
             "processor": processor_name(), "processors": len(os.sched_getaffinity(0)), "kernel": os.uname().release,
             "host_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
 
@@ -75,15 +69,18 @@ def read_lines(path):
         return []
 
 
-def find_problems(records, folder, asked):
+def find_problems(records, folder, mode):
     problems = [f"{answer['probe']}: does not hold: {answer['what']}"
                 for answer in records.get("doubt", []) if answer.get("holds") is False]
     for part in records.get("part", []):
+        if part["status"] is None:
+            problems.append(f"part {part['name']} was not run: no time left")
+            continue
         last = read_lines(os.path.join(folder, part["name"] + ".log"))[-1:]
         said = f": {last[0]}" if last else ""
         if part["status"] in STOPPED:
             problems.append(f"part {part['name']} was stopped after {part['seconds']} s{said}")
-        elif part["status"]:
+        elif part["status"] and part["name"] not in NOT_JUDGED:
             problems.append(f"part {part['name']} ended with status {part['status']}{said}")
     for program in records.get("program", []):
         if program["result"] in ("failed", "not run"):
@@ -99,11 +96,11 @@ def find_problems(records, folder, asked):
                 problems.append(f"{kind} {run['name']}: status {run['status']}")
             elif run.get("identical") is False:
                 problems.append(f"{kind} {run['name']}: other bits than its control")
-    if not asked and not records.get("program"):
+    if mode == "all" and not records.get("program"):
         problems.append("no program of softcuda's tests was found")
-    if not asked and not records.get("gpt"):
+    if mode == "all" and not records.get("gpt"):
         problems.append("gpt was not run")
-    if "--frameworks" in asked and not any(run["status"] == 0 for run in records.get("framework", [])):
+    if mode == "frameworks" and not any(run["status"] == 0 for run in records.get("framework", [])):
         problems.append("no program of a framework was run")
     return problems
 
@@ -214,13 +211,13 @@ def print_calls(records):
 
 
 def main():
-    folder, path, size, *more = sys.argv[1:]
+    folder, path, size, mode = sys.argv[1:]
     records = load(folder)
-    machine = describe_machine(records, size)
-    problems = find_problems(records, folder, more)
+    machine = describe_machine(records)
+    problems = find_problems(records, folder, mode)
     with open(path, "w") as file:
         json.dump({"version": 1, "size": size, "machine": machine, "ok": not problems, "problems": problems,
-                   "doctor": read_lines(os.path.join(folder, "doctor.log")),
+                   "doctor": read_lines(os.path.join(folder, "doctor.jsonl")),
                    **{kind: rows for kind, rows in records.items() if kind != "device"}}, file, indent=1)
         file.write("\n")
     print(f"Machine: {machine_line(machine)}. Sizes: {size}.")
@@ -228,7 +225,7 @@ def main():
     print_programs(records.get("program", []))
     print_runs("gpt", records.get("gpt", []))
     for found in records.get("torch_version", []):
-        print(f"\nPyTorch: {found['version'] or 'none that sees the device'}.")
+        print(f"\nPyTorch: {found['version'] or 'none'}.")
     print_runs("PyTorch", records.get("torch", []))
     for found in records.get("framework_versions", []):
         found = {name: version for name, version in found.items() if name != "device_free_bytes"}
@@ -242,7 +239,6 @@ def main():
     print("\nProblems:" if problems else "\nNo problems.")
     for problem in problems:
         print(f"- {problem}")
-    print(f"\nAll results: {path}")
     return 1 if problems else 0
 
 

@@ -1,27 +1,31 @@
 #!/usr/bin/env bash
 # Measures sluice and unified memory on a machine with a GPU, from a kit of pack.sh or a build folder that was carried there.
 # Needs bash, Python 3, NVIDIA's driver and, for all that uses the CUDA runtime, a libcudart.so.13, which a kit has; no compiler.
-# Under 10 minutes; what is doubted most is answered in the first.
+# Finds the driver's libraries; session.py runs the parts.
 set -euo pipefail
 
-usage="Usage: tests/gpu/run.sh BUILD_DIR [--out DIR] [--doubts] [--quick] [--software] [--check] [--frameworks[=PROGRAMS]]
+usage="Usage: tests/gpu/run.sh BUILD_DIR [--out DIR] [--first | --again [--change NAME=VALUE]... | --doubts | --frameworks[=PROGRAMS]]
+                              [--quick] [--software] [--check]
        run.sh ...                     from a kit, which is its own BUILD_DIR
 
-  --out DIR    where gpu-results.json, gpu-results.md and parts/ with what each part said go (gpu-results in BUILD_DIR or
-               the kit)
+  --out DIR    where gpu-results.tar.gz, with all results, and digest.md go (gpu-results in BUILD_DIR or the kit)
+  --first      the first call of two: the machine, the doubts, bandwidth, a GPT by PyTorch at parts of its need; at most 300 s
+  --again      the second: bandwidth as the baseline, the GPT with each --change, remote memory, calls; at most 300 s
+  --change NAME=VALUE
+               a variable of sluice's for one more run of --again
   --doubts     only the first minute
-  --frameworks nothing but trainings by the machine's PyTorch, Hugging Face, Triton and JAX, at parts of what they need: SECONDS_AT_MOST
-               (540) or less, what is worth most first; PROGRAMS, separated by commas: only these (gpt, offloaded, trainer, ...)
+  --frameworks nothing but trainings by the machine's PyTorch, Hugging Face, Triton and JAX, at parts of what they need, what is
+               worth most first; PROGRAMS, separated by commas: only these (gpt, offloaded, trainer, ...)
   --quick      small sizes: two minutes
   --software   on softcuda, with tiny sizes: tests this script, measures nothing
   --check      only say whether this machine can run it
 
-PYTHON names the Python whose PyTorch is used (python3).
-Prints Markdown tables. Exit status: 0 all parts ran and every result was right, 1 not so, 2 wrong usage, 77 there is
-no GPU with NVIDIA's driver."
+SECONDS_AT_MOST bounds the whole (540; 300 for --first and --again; 70 for --doubts). PYTHON names the Python whose PyTorch is
+used (python3). Prints a digest of at most 6 KB last, also when it is ended by SIGTERM. Exit status: 0 all parts ran and every result
+was right, 1 not so, 2 wrong usage, 77 there is no GPU with NVIDIA's driver."
 
 here=$(cd "$(dirname "$0")" && pwd)
-build='' out='' size=full software='' check='' doubts='' frameworks='' programs=''
+build='' out='' size=full software='' check='' mode=all programs='' changes=()
 
 fail_usage() {
     echo "run.sh: $1 (see run.sh --help)" >&2
@@ -38,9 +42,12 @@ while [ $# -gt 0 ]; do
     --quick) size=quick ;;
     --software) software=1 ;;
     --check) check=1 ;;
-    --doubts) doubts=1 ;;
-    --frameworks) frameworks=1 ;;
-    --frameworks=*) frameworks=1 programs=${1#*=} ;;
+    --first | --again | --doubts | --frameworks) mode=${1#--} ;;
+    --frameworks=*) mode=frameworks programs=${1#*=} ;;
+    --change)
+        case ${2:-} in [A-Z]*=*) changes+=(--change "$2") ;; *) fail_usage '--change needs NAME=VALUE' ;; esac
+        shift
+        ;;
     --help)
         echo "$usage"
         exit 0
@@ -118,52 +125,10 @@ if [ -n "$check" ]; then
     exit 0
 fi
 
-out=${out:-$build/gpu-results}
-mkdir -p "$out/parts"
-out=$(cd "$out" && pwd)
-parts=$out/parts
-rm -f "$parts"/*.jsonl "$parts"/*.log "$out"/gpu-results.{json,md}
 # PyTorch finds what it needs by itself, and has a CUDA runtime of its own.
 torch_libraries=${software:+$driver:}${LD_LIBRARY_PATH:-}
+nccl=$(if [ -n "$software" ]; then echo "$driver"; else find_vendors libnccl.so.2; fi)
 export LD_LIBRARY_PATH=$driver${runtime:+:$runtime}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-
-# Runs a part for at most $2 seconds. What it printed stays even when it is stopped.
-part() {
-    local name=$1 limit=$2 status=0 start=$SECONDS
-    shift 2
-    echo "run.sh: $name, at most $limit s" >&2
-    timeout -k 5 "$limit" "$@" >"$parts/$name.jsonl" 2>"$parts/$name.log" || status=$?
-    printf '{"part": "part", "name": "%s", "status": %d, "seconds": %d, "limit_seconds": %d}\n' \
-        "$name" "$status" $((SECONDS - start)) "$limit" >>"$parts/parts.jsonl"
-}
-
-case $size in
-full) probe=(--repeat 3) ;;
-quick) probe=(--repeat 1 --bytes $((512 << 20)) --width 1024) ;;
-software) probe=(--repeat 1 --bytes $((64 << 20)) --width 64 --spin 20000) ;;
-esac
-
-if [ -n "$frameworks" ]; then
-    limit=${SECONDS_AT_MOST:-540}
-    part device 20 "$build/tests/gpu/um_probe" device "${probe[@]}"
-    part frameworks $((limit + 20)) env LD_LIBRARY_PATH="$torch_libraries" PYTHON="${PYTHON:-python3}" python3 "$here/framework_runs.py" \
-        "$build" --size "$size" --limit "$limit" ${programs:+--only "$programs"}
-    python3 "$here/report.py" "$parts" "$out/gpu-results.json" "$size" --frameworks | tee "$out/gpu-results.md"
-    exit
-fi
-python3 "$here/doubts.py" "$build" "$parts" --limit 60 -- "${probe[@]}" || true
-if [ -z "$doubts" ]; then
-    timeout -k 5 20 "$build/tools/sluice" doctor ${software:+--software} >"$parts/doctor.log" 2>&1 || true
-    for name in device bandwidth residency moves remote calls allocate; do
-        part "$name" 20 "$build/tests/gpu/um_probe" "$name" "${probe[@]}"
-    done
-    if [ -n "$runtime" ]; then
-        nccl=$(if [ -n "$software" ]; then echo "$driver"; else find_vendors libnccl.so.2; fi)
-        part gpt 190 python3 "$here/gpt.py" "$build" --data "$data" --size "$size" --limit 180 ${nccl:+--nccl "$nccl"}
-    fi
-    part torch 100 env LD_LIBRARY_PATH="$torch_libraries" "${PYTHON:-python3}" "$here/torch_runs.py" "$build" \
-        --size "$size" --limit 95
-    # Last, because a program that the driver cannot stop may hold the device.
-    part programs 110 python3 "$here/programs.py" "$build" "$driver" --limit 105
-fi
-python3 "$here/report.py" "$parts" "$out/gpu-results.json" "$size" ${doubts:+--doubts} | tee "$out/gpu-results.md"
+exec python3 "$here/session.py" "$mode" "$build" "${out:-$build/gpu-results}" --size "$size" --data "$data" --driver "$driver" \
+    --runtime "$runtime" --nccl "$nccl" --torch-libraries "$torch_libraries" --programs "$programs" --elapsed "$SECONDS" \
+    ${changes[@]+"${changes[@]}"}

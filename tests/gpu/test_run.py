@@ -1,5 +1,5 @@
-"""run.sh as a user runs it: from a kit of pack.sh, on softcuda, every part works and the results are complete; without a
-GPU it ends with 77.
+"""run.sh as a user runs it: from a kit of pack.sh, on softcuda, every part works and the results are complete, a call that is ended
+early leaves what it had; without a GPU it ends with 77.
 
 Usage: test_run.py BUILD TEST...   (the tests' names are the class and method names of unittest)
 """
@@ -8,8 +8,10 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -17,7 +19,9 @@ BUILD = sys.argv[1]
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUN, PACK = os.path.join(HERE, "run.sh"), os.path.join(HERE, "pack.sh")
 SOURCE = os.path.dirname(os.path.dirname(HERE))
-MOST_BYTES = 40 << 20
+MOST_BYTES = 16 << 20
+MOST_DIGEST_BYTES = 6 << 10
+MOST_ARCHIVE_BYTES = 16 << 20
 # What may be missing on no machine; the driver and the CUDA runtime come from the vendor, or are in the kit.
 BARE = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "libstdc++.so.6",
         "libgcc_s.so.1", "libcuda.so.1", "libcudart.so.13", "libcudart.so.12", "libnccl.so.2"}
@@ -35,16 +39,45 @@ def can_hide():
         return False
 
 
-def run_bare(kit, *arguments):
-    """The kit's run.sh where there is neither a variable nor, if the machine allows, the source, the build and a toolkit."""
+def start_bare(kit, *arguments):
+    """Starts the kit's run.sh where there is neither a variable nor, if the machine allows, the source, the build and a toolkit."""
     path = os.pathsep.join(["/usr/bin", "/bin", os.path.dirname(sys.executable)])
-    command = ["env", "-i", f"PATH={path}", os.path.join(kit, "run.sh"), *arguments]
+    command = ["env", "-i", f"PATH={path}", f"TMPDIR={os.path.dirname(kit)}", os.path.join(kit, "run.sh"), *arguments]
     if can_hide():
         hidden = [folder for folder in (BUILD, SOURCE, "/usr/local/cuda") if os.path.isdir(folder)]
         hide = "".join(f"mount -t tmpfs none {shlex.quote(os.path.realpath(folder))} && " for folder in hidden
                        if not os.path.realpath(kit).startswith(os.path.realpath(folder) + os.sep))
         command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", hide + 'cd / && exec "$@"', "sh", *command]
-    return subprocess.run(command, cwd="/", capture_output=True, text=True)
+    return subprocess.Popen(command, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+class Call:
+    """What a call of run.sh left."""
+
+    def __init__(self, kit, *arguments, until=None, number=None):
+        """until: the part whose beginning brings the signal."""
+        self.out = tempfile.mkdtemp(dir=os.path.dirname(kit))
+        process = start_bare(kit, "--software", "--out", self.out, *arguments)
+        begun = ""
+        if until:
+            for line in process.stderr:
+                begun += line
+                if line.startswith(f"run.sh: {until},"):
+                    process.send_signal(number)
+                    break
+        self.stdout, self.stderr = process.communicate()
+        self.stderr = begun + self.stderr
+        self.returncode = process.returncode
+        # A kill in the middle of a renewal leaves a file that is not complete, by another name.
+        self.files = sorted(name for name in os.listdir(self.out) if not name.endswith(".new"))
+        if self.files[:2] != ["digest.md", "gpu-results.tar.gz"]:
+            raise AssertionError(f"{self.files}\n{self.stdout}{self.stderr}")
+        with open(os.path.join(self.out, "digest.md")) as file:
+            self.digest = file.read()
+        with tarfile.open(os.path.join(self.out, "gpu-results.tar.gz")) as archive:
+            self.contents = {name.partition("/")[2]: archive.extractfile(name).read() for name in archive.getnames()}
+        self.found = json.loads(self.contents["gpu-results.json"])
+        self.parts = {part["name"]: part for part in self.found["part"]}
 
 
 def needed(path):
@@ -78,12 +111,8 @@ class Packed(unittest.TestCase):
             raise AssertionError(cls.packing.stderr)
         cls.files = [os.path.join(folder, name) for folder, _, names in os.walk(cls.kit) for name in names]
         cls.bytes = sum(os.path.getsize(file) for file in cls.files)
-        cls.result = run_bare(cls.kit, "--software", "--quick")
-        try:
-            with open(os.path.join(cls.kit, "gpu-results", "gpu-results.json")) as file:
-                cls.found = json.load(file)
-        except OSError:
-            raise AssertionError(cls.result.stdout + cls.result.stderr) from None
+        cls.result = Call(cls.kit, "--quick")
+        cls.found = cls.result.found
 
     def test_is_small(self):
         self.assertLessEqual(self.bytes, MOST_BYTES)
@@ -134,15 +163,55 @@ class Packed(unittest.TestCase):
     def test_says_on_what_machine(self):
         self.assertTrue(self.found["machine"]["device"]["name"])
         self.assertGreater(self.found["machine"]["processors"], 0)
-        self.assertIn("\nMachine: ", self.result.stdout)
+        self.assertIn("\nMachine: ", self.result.digest)
 
     def test_every_part_ran(self):
-        self.assertEqual({part["name"] for part in self.found["part"]},
-                         {"device", "bandwidth", "residency", "moves", "remote", "calls", "allocate", "programs", "gpt",
+        self.assertEqual(set(self.result.parts),
+                         {"machine", "touch", "doctor", "doubts", "device", "bandwidth", "residency", "moves", "remote", "calls", "allocate", "programs", "gpt",
                           "torch"} | PROBES)
         for kind, least in (("copy", 3), ("bandwidth", 30), ("residency", 20), ("moves", 30), ("stream", 4),
                             ("product", 7), ("calls", 50), ("allocate", 2), ("program", 5)):
             self.assertGreaterEqual(len(self.found.get(kind, [])), least, kind)
+
+    def check_left(self, call):
+        """One archive and one digest, both small, the digest printed last."""
+        self.assertEqual(call.files, ["digest.md", "gpu-results.tar.gz"])
+        self.assertLessEqual(len(call.digest.encode()), MOST_DIGEST_BYTES)
+        self.assertLessEqual(os.path.getsize(os.path.join(call.out, "gpu-results.tar.gz")), MOST_ARCHIVE_BYTES)
+
+    def test_first_call(self):
+        call = Call(self.kit, "--first")
+        self.check_left(call)
+        self.assertTrue(call.stdout.endswith(call.digest + "\n"))
+        self.assertEqual(call.found["problems"], [], call.stderr)
+        self.assertLessEqual({"machine", "touch", "device", "bandwidth", "frameworks"} | PROBES, set(call.parts))
+        self.assertTrue(call.found["touched"][0]["bytes"])
+        self.assertIn("|do writes undo a discard?|", call.digest)
+        self.assertIn("parts/machine/proc-buddyinfo.txt", call.contents)
+
+    def test_second_call(self):
+        call = Call(self.kit, "--again", "--change", "SLUICE_DISCARD=off")
+        self.check_left(call)
+        self.assertEqual(call.found["problems"], [], call.stderr)
+        self.assertLessEqual({"bandwidth", "frameworks", "remote", "calls"}, set(call.parts))
+        self.assertIn("gpt, 1/2, SLUICE_DISCARD=off", {run["name"] for run in call.found["framework"]})
+
+    def test_first_call_is_told_to_end(self):
+        for until in ("doubts", "frameworks"):
+            call = Call(self.kit, "--first", until=until, number=signal.SIGTERM)
+            self.check_left(call)
+            self.assertEqual(call.returncode, 128 + signal.SIGTERM)
+            self.assertTrue(call.stdout.endswith(call.digest + "\n"))
+            self.assertIn("Ended by SIGTERM.", call.digest)
+            self.assertIn("device", call.parts)
+
+    def test_first_call_is_killed(self):
+        for until in ("doubts", "frameworks"):
+            call = Call(self.kit, "--first", until=until, number=signal.SIGKILL)
+            self.check_left(call)
+            self.assertEqual(call.returncode, -signal.SIGKILL)
+            self.assertIn("Not complete", call.digest)
+            self.assertIn("device", call.parts)
 
     def test_bandwidths_are_measured(self):
         for row in self.found["bandwidth"]:
@@ -187,8 +256,8 @@ class Frameworks(unittest.TestCase):
         command = [os.path.join(kit, "run.sh"), "--software", "--frameworks=gpt,jax"]
         environment = {**os.environ, "PYTHON": python, "SECONDS_AT_MOST": "1500"}
         cls.result = subprocess.run(command, env=environment, capture_output=True, text=True)
-        with open(os.path.join(kit, "gpu-results", "gpu-results.json")) as file:
-            cls.found = json.load(file)
+        with tarfile.open(os.path.join(kit, "gpu-results", "gpu-results.tar.gz")) as archive:
+            cls.found = json.load(archive.extractfile("gpu-results/gpu-results.json"))
         cls.runs = {run["name"]: run for run in cls.found["framework"]}
 
     def test_programs_run_at_parts_of_their_need(self):
@@ -198,7 +267,7 @@ class Frameworks(unittest.TestCase):
 
     def test_what_the_machine_lacks_is_said(self):
         self.assertEqual((self.runs["jax, control"]["status"], self.runs["jax, control"]["said"]), ("not run", "no jax here"))
-        self.assertIn("| jax, control | no jax here |", self.result.stdout)
+        self.assertIn("|jax, control|no jax here|", self.result.stdout)
 
     def test_ends_well(self):
         self.assertEqual(self.found["problems"], [])
@@ -220,7 +289,7 @@ class NoGpu(unittest.TestCase):
         self.expect(run(BUILD, "--check", libraries=SOFTWARE))
 
     def test_bad_usage(self):
-        for arguments in ([], ["/nonexistent"], [BUILD, "--what"], [BUILD, "--out"], [BUILD, "again"]):
+        for arguments in ([], ["/nonexistent"], [BUILD, "--what"], [BUILD, "--out"], [BUILD, "--change"], [BUILD, "--change", "discard"], [BUILD, "again"]):
             result = run(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)

@@ -2,8 +2,8 @@
 
 Usage: torch_runs.py BUILD --size full|quick|software [--limit SECONDS]
 
-Prints a JSON object a line, as gpt.py does: the first run is the control of all; what the allocator does is the run's name. Without a
-PyTorch that sees a device there is one line that says so.
+Prints a JSON object a line, as gpt.py does: the first run is the control of all; what the allocator does is the run's name. Without
+PyTorch there is one line that says so.
 """
 import argparse
 import json
@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass, field
 
 from gpt import parse_output, read_statistics
+from machine import own_packages
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUN_LIMIT_SECONDS = 60
@@ -38,16 +39,6 @@ class Run:
 RUNS = (Run("control"), Run("control again"), Run("cudaMallocAsync, control", ASYNC),
         Run("caching, 1/2", {}, 1 / 2), Run("cudaMallocAsync, 1/2", ASYNC, 1 / 2), Run("no caching, 1/2", PLAIN, 1 / 2),
         Run("cudaMallocAsync, 1/3", ASYNC, 1 / 3))
-
-
-def find_torch():
-    """Its version, or None where it is missing or sees no device."""
-    code = "import torch; assert torch.cuda.is_available(); print(torch.__version__)"
-    try:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=RUN_LIMIT_SECONDS)
-    except subprocess.TimeoutExpired:
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def run_once(options, run, control, limit):
@@ -88,7 +79,7 @@ def main():
     parser.add_argument("--limit", type=float, default=90)
     options = parser.parse_args()
     end = time.monotonic() + options.limit
-    version = find_torch()
+    version = own_packages().get("torch")
     print(json.dumps({"part": "torch_version", "version": version}), flush=True)
     control, result = None, None
     for run in RUNS if version else ():

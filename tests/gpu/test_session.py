@@ -1,0 +1,184 @@
+"""A session leaves one archive and a digest however it ends: complete, told to end, killed, at its deadline with a part that hangs.
+The archive and the digest keep their limits.
+
+Usage: test_session.py   (programs take the place of um_probe and sluice)
+"""
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import archive  # noqa: E402
+import digest  # noqa: E402
+from parts import LIMITS  # noqa: E402
+
+MOST_ARCHIVE_BYTES = 16 << 20
+# Hangs in the part that HANG names, for as long as its caller is there; DEAF: and lets no SIGTERM end it.
+PROBE = """#!/bin/sh
+[ "$1" != device ] || echo '{"part": "device", "name": "stub", "free_bytes": 0, "total_bytes": 0}'
+echo '{"part": "said", "by": "'$1'"}'
+[ "$1" = "$HANG" ] || exit 0
+[ -z "$DEAF" ] || trap '' TERM
+while kill -0 $PPID 2>/dev/null; do sleep 0.1; done
+"""
+SESSION = "import sys, session; session.RENEWAL_SECONDS = 0.5; session.RESERVE_SECONDS = 3; sys.exit(session.main())"
+
+
+class Run:
+    """A session in its own folder."""
+
+    def __init__(self, folder, mode="first", **environment):
+        self.out = os.path.join(folder, "out")
+        build = os.path.join(folder, "build")
+        for name, text in (("tests/gpu/um_probe", PROBE), ("tools/sluice", "#!/bin/sh\n")):
+            path = os.path.join(build, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text)
+            os.chmod(path, 0o755)
+        self.process = subprocess.Popen([sys.executable, "-c", SESSION, mode, build, self.out, "--size", "software"],
+                                        env={**os.environ, "PYTHONPATH": HERE, "TMPDIR": folder, **environment}, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def wait_for(self, part):
+        """Until the part begins."""
+        for line in self.process.stderr:
+            if line.startswith(f"run.sh: {part},"):
+                return
+        raise AssertionError(f"{part} did not begin")
+
+    def wait_for_record(self, by):
+        """Until an archive has what a part said that still runs."""
+        while self.process.poll() is None:
+            if by in self.said():
+                return
+        raise AssertionError(self.process.stderr.read())
+
+    def end(self, number=None):
+        if number:
+            self.process.send_signal(number)
+        self.stdout, self.stderr = self.process.communicate()
+        return self.process.returncode
+
+    def read(self, name):
+        try:
+            with open(os.path.join(self.out, "gpu-results.tar.gz"), "rb") as file:
+                with tarfile.open(fileobj=io.BytesIO(file.read())) as found:
+                    return found.extractfile(f"gpu-results/{name}").read().decode()
+        except (FileNotFoundError, KeyError):
+            return ""
+
+    def said(self):
+        text = "".join(self.read(f"parts/{part}.jsonl") for part in ("device", "bandwidth"))
+        return [json.loads(line)["by"] for line in text.splitlines() if '"said"' in line]
+
+    def parts(self):
+        return {record["name"]: record for record in map(json.loads, self.read("parts/parts.jsonl").splitlines())
+                if record["part"] == "part"}
+
+
+class Session(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def check_left(self, run):
+        self.assertEqual(sorted(os.listdir(run.out)), ["digest.md", "gpu-results.tar.gz"])
+        with open(os.path.join(run.out, "digest.md")) as file:
+            text = file.read()
+        self.assertLessEqual(len(text.encode()), digest.MOST_BYTES)
+        return text
+
+    def test_complete(self):
+        run = Run(self.folder)
+        run.end()
+        text = self.check_left(run)
+        self.assertTrue(run.stdout.endswith(text + "\n"), "the digest is printed last")
+        self.assertIn("Complete.", text)
+        self.assertEqual(run.said(), ["device", "bandwidth"])
+        self.assertEqual(json.loads(run.read("gpu-results.json"))["machine"]["device"]["name"], "stub")
+        self.assertIn("Machine: stub", run.read("gpu-results.md"))
+        self.assertIn("MemTotal", run.read("parts/machine/proc-meminfo.txt"))
+        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("sluice-gpu-")], "the parts' folder is removed")
+
+    def test_told_to_end(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            run = Run(self.folder, HANG="bandwidth")
+            run.wait_for("bandwidth")
+            self.assertEqual(run.end(number), 128 + number)
+            text = self.check_left(run)
+            self.assertTrue(run.stdout.endswith(text + "\n"))
+            self.assertIn(f"Ended by {number.name}.", text)
+            self.assertIn("device", run.said())
+
+    def test_killed(self):
+        """What the archive had at its last renewal stays, of a part that still ran as well."""
+        run = Run(self.folder, HANG="bandwidth")
+        run.wait_for("bandwidth")
+        run.wait_for_record("bandwidth")
+        run.end(signal.SIGKILL)
+        self.assertLessEqual(set(os.listdir(run.out)) - {"digest.md.new", "gpu-results.tar.gz.new"}, {"digest.md", "gpu-results.tar.gz"})
+        self.assertEqual(run.said(), ["device", "bandwidth"])
+        with open(os.path.join(run.out, "digest.md")) as file:
+            self.assertIn("Not complete", file.read())
+
+    def test_deadline(self):
+        """A part that no SIGTERM ends gets what is left, and what comes behind it is named."""
+        run = Run(self.folder, "again", HANG="device", DEAF="1", SECONDS_AT_MOST="6")
+        self.assertEqual(run.end(), 1)
+        text, parts = self.check_left(run), run.parts()
+        self.assertEqual(parts["device"]["status"], 124)
+        self.assertLessEqual(parts["device"]["limit_seconds"], 3, "of six seconds three are the report's")
+        self.assertIsNone(parts["bandwidth"]["status"])
+        self.assertIn("part device was stopped", text)
+        self.assertIn("part bandwidth was not run", text)
+
+    def test_every_call_has_a_deadline(self):
+        self.assertLessEqual(LIMITS["first"], 300)
+        self.assertLessEqual(LIMITS["first"] + LIMITS["again"], 600)
+        self.assertLess(max(LIMITS.values()), 600)
+
+
+class Archive(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def fill(self, name, size):
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(os.urandom(size))
+
+    def names(self, packed):
+        with tarfile.open(fileobj=io.BytesIO(packed)) as found:
+            return {name: found.extractfile(name).read() for name in found.getnames()}
+
+    def test_is_small(self):
+        """Whatever the parts leave, by its size what can be had of it is there."""
+        for i in range(12):
+            self.fill(f"log-{i}", 3 << 20)
+        self.fill("figures", 1000)
+        packed = archive.pack(self.folder, "top")
+        self.assertLessEqual(len(packed), MOST_ARCHIVE_BYTES)
+        found = self.names(packed)
+        self.assertEqual(len(found["top/figures"]), 1000)
+        self.assertIn(b"log-9", found["top/left-out.txt"])
+
+    def test_keeps_both_ends_of_a_long_file(self):
+        self.fill("log", 5 << 20)
+        with open(os.path.join(self.folder, "log"), "rb") as file:
+            content = file.read()
+        kept = self.names(archive.pack(self.folder, "top"))["top/log"]
+        self.assertEqual((kept[:1 << 20], kept[-(1 << 20):]), (content[:1 << 20], content[-(1 << 20):]))
+
+
+if __name__ == "__main__":
+    unittest.main()
