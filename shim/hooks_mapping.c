@@ -1,14 +1,15 @@
 /* Virtual memory management. Device memory that the program maps at addresses of ours belongs to the core
  * (mapping.h). All other memory is the driver's and is charged to the budget while it exists (physical.h):
  * memory of other devices, the host and other processes, memory that libraries make in order to share it, and
- * memory that is exported or bound before it is mapped. None of these functions needs a current context, but
- * the current one shows for which device addresses are wanted. */
+ * memory that is exported, bound, or mapped at several places (handover.h). None of these functions needs a
+ * current context, but the current one shows for which device addresses are wanted. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "caller.h"
 #include "driver.h"
+#include "handover.h"
 #include "mapping.h"
 #include "memory.h"
 #include "physical.h"
@@ -28,27 +29,11 @@ static bool gives_memory(struct sl_call call)
            !sl_caller_shares_memory(call.caller);
 }
 
-static CUresult refuse_second(void)
-{
-    sl_warn_once(
-        "the program maps memory of cuMemCreate at a second place, or shares it after it was mapped, "
-        "which sluice's memory cannot do: the call fails with CUDA_ERROR_NOT_SUPPORTED");
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-static CUresult refuse_foreign(void)
-{
-    sl_warn_once("the program maps memory that is shared, or another device's, at addresses that it reserved "
-                 "before: these are sluice's, and the call fails with CUDA_ERROR_NOT_SUPPORTED");
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 /* --- addresses */
 
-/* Reservations of ours are aligned to 1 GiB. As with the driver, the address is only a hint. The driver's
- * memory cannot be mapped at addresses of ours; any memory can be mapped at the driver's addresses. The
- * addresses are ours if the managed context is current and no handle holds unmapped memory of the driver that
- * may need them. */
+/* Reservations of ours are aligned to 1 GiB. As with the driver, the address is only a hint. The addresses
+ * are ours if the managed context is current and no handle holds unmapped memory of the driver that may need
+ * them, since that can be mapped at the driver's addresses only. */
 CUresult sl_hook_cuMemAddressReserve(struct sl_call call, sl_fn_cuMemAddressReserve *real,
                                      CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
                                      unsigned long long flags)
@@ -68,26 +53,21 @@ CUresult sl_hook_cuMemAddressReserve(struct sl_call call, sl_fn_cuMemAddressRese
     return CUDA_SUCCESS;
 }
 
-/* Frees an allocation whose memory nobody holds any more. */
-static void end_allocation(uint64_t address)
+static CUresult free_ours(CUdeviceptr address, size_t bytes)
 {
-    bool entered = sl_session_enter(address);
-    sl_runtime_free(address, NULL);
-    sl_session_leave(entered);
+    bool empty;
+    int before = sl_mappings_turn();
+    bool ends = sl_reservation_end(address, bytes, &empty);
+    if (empty) sl_runtime_unreserve(address, bytes);
+    sl_mappings_turn_end(before);
+    return ends ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult sl_hook_cuMemAddressFree(struct sl_call call, sl_fn_cuMemAddressFree *real, CUdeviceptr address,
                                   size_t bytes)
 {
-    uint64_t kept;
     (void)call;
-    if (!sl_reservation_holds(address)) return real(address, bytes);
-    do {
-        if (!sl_reservation_end(address, bytes, &kept)) return CUDA_ERROR_INVALID_VALUE;
-        if (kept) end_allocation(kept);
-    } while (kept);
-    sl_runtime_unreserve(address, bytes);
-    return CUDA_SUCCESS;
+    return sl_reservation_holds(address) ? free_ours(address, bytes) : real(address, bytes);
 }
 
 /* --- memory */
@@ -135,32 +115,53 @@ CUresult sl_hook_cuMemCreate(struct sl_call call, sl_fn_cuMemCreate *real,
     return sl_memory_answer(call, result, bytes);
 }
 
-/* Returns the promised bytes to the core of the device. */
-static void unpromise(CUdevice device, uint64_t bytes)
-{
-    if (sl_session_turn_to_device(device)) sl_runtime_unpromise(bytes);
-}
+/* The driver's handle for a call of the driver: the program's own or, for one of ours, the one that replaces
+ * it. */
+struct drivers_handle {
+    CUmemGenericAllocationHandle ours, drivers;
+    uint64_t promised_bytes; /* of memory that became the driver's for this call */
+    CUdevice device;
+};
 
-/* The driver's handle of a handle: the handle itself or, for one of ours, the handle that replaces it, which
- * is created if necessary. */
-static CUresult drivers_handle(CUmemGenericAllocationHandle handle, CUmemGenericAllocationHandle *drivers)
+/* Precondition: the caller has its turn. If the driver refuses the call, end_use undoes this. */
+static CUresult begin_use(CUmemGenericAllocationHandle handle, struct drivers_handle *use)
 {
     struct sl_memory_standing standing;
-    *drivers = handle;
+    *use = (struct drivers_handle){.ours = handle, .drivers = handle};
     if (!sl_handle_is_ours(handle)) return CUDA_SUCCESS;
     if (!sl_memory_standing(handle, &standing)) return CUDA_ERROR_INVALID_VALUE;
-    *drivers = standing.drivers;
-    if (standing.drivers) return CUDA_SUCCESS;
-    if (!standing.may_become) return refuse_second();
-    CUresult result = sl_real.f_cuMemCreate(drivers, standing.bytes, &standing.properties, 0);
-    if (result != CUDA_SUCCESS) return result;
-    if (!sl_memory_becomes(handle, *drivers)) {
-        sl_real.f_cuMemRelease(*drivers);
-        return refuse_second();
+    if (standing.address) {
+        CUresult result = sl_hand_over_memory(&standing);
+        if (result != CUDA_SUCCESS) return result;
+        if (!sl_memory_standing(handle, &standing)) return CUDA_ERROR_INVALID_VALUE;
     }
-    unpromise(standing.properties.location.id, standing.bytes);
-    sl_physical_made(*drivers, standing.bytes);
+    use->drivers = standing.drivers;
+    if (standing.drivers) return CUDA_SUCCESS;
+    CUresult result = sl_real.f_cuMemCreate(&use->drivers, standing.bytes, &standing.properties, 0);
+    if (result != CUDA_SUCCESS) return result;
+    if (!sl_memory_becomes(handle, use->drivers)) {
+        sl_real.f_cuMemRelease(use->drivers);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    use->promised_bytes = standing.bytes;
+    use->device = standing.properties.location.id;
+    sl_physical_made(use->drivers, standing.bytes);
     return CUDA_SUCCESS;
+}
+
+/* Memory that a refused call would have made the driver's stays as it was: it can be mapped at addresses of
+ * ours. */
+static CUresult end_use(const struct drivers_handle *use, CUresult result)
+{
+    struct sl_memory_end end = {0};
+    if (use->promised_bytes && result == CUDA_SUCCESS) {
+        end = (struct sl_memory_end){.promised_bytes = use->promised_bytes, .device = use->device};
+    } else if (use->promised_bytes) {
+        sl_memory_stays(use->ours);
+        end.drivers = use->drivers;
+    }
+    sl_memory_end(&end);
+    return result;
 }
 
 CUresult sl_hook_cuMemRetainAllocationHandle(struct sl_call call, sl_fn_cuMemRetainAllocationHandle *real,
@@ -188,10 +189,11 @@ CUresult sl_hook_cuMemRelease(struct sl_call call, sl_fn_cuMemRelease *real,
     struct sl_memory_end end;
     (void)call;
     if (!sl_handle_is_ours(handle)) return release_drivers(real, handle);
-    if (!sl_memory_released(handle, &end)) return CUDA_ERROR_INVALID_VALUE;
-    if (end.address) end_allocation(end.address);
-    if (end.promised_bytes) unpromise(end.device, end.promised_bytes);
-    return end.drivers ? release_drivers(real, end.drivers) : CUDA_SUCCESS;
+    int before = sl_mappings_turn();
+    bool released = sl_memory_released(handle, &end);
+    if (released) sl_memory_end(&end);
+    sl_mappings_turn_end(before);
+    return released ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult sl_hook_cuMemGetAllocationPropertiesFromHandle(struct sl_call call,
@@ -208,10 +210,14 @@ CUresult sl_hook_cuMemExportToShareableHandle(struct sl_call call, sl_fn_cuMemEx
                                               void *shared, CUmemGenericAllocationHandle handle,
                                               CUmemAllocationHandleType type, unsigned long long flags)
 {
-    CUmemGenericAllocationHandle drivers;
+    struct drivers_handle use;
     (void)call;
-    CUresult result = drivers_handle(handle, &drivers);
-    return result == CUDA_SUCCESS ? real(shared, drivers, type, flags) : result;
+    if (!sl_handle_is_ours(handle)) return real(shared, handle, type, flags);
+    int before = sl_mappings_turn();
+    CUresult result = begin_use(handle, &use);
+    if (result == CUDA_SUCCESS) result = end_use(&use, real(shared, use.drivers, type, flags));
+    sl_mappings_turn_end(before);
+    return result;
 }
 
 CUresult sl_hook_cuMemImportFromShareableHandle(struct sl_call call,
@@ -232,69 +238,119 @@ CUresult sl_hook_cuMemImportFromShareableHandle(struct sl_call call,
 
 /* --- mappings */
 
+struct range { /* of cuMemMap */
+    CUdeviceptr address;
+    size_t bytes, offset;
+    unsigned long long flags;
+};
+
 /* Memory is placed on the device for which its addresses were reserved, which may differ from the device that
  * the memory was created for. */
-static bool map_on_owner(struct sl_call call, CUdeviceptr address, size_t bytes,
-                         CUmemGenericAllocationHandle handle, uint64_t promised_bytes)
+static bool map_on_owner(struct sl_call call, const struct range *range, CUmemGenericAllocationHandle handle,
+                         uint64_t promised_bytes)
 {
     CUmemAllocationProp properties;
-    CUdevice owner = sl_session_device_of(address);
+    CUdevice owner = sl_session_device_of(range->address);
     bool moves = sl_cores_are_several() && sl_memory_properties(handle, &properties) &&
                  properties.location.id != owner;
     if (moves && (!sl_session_turn_to_device(owner) || sl_runtime_promise(promised_bytes) != SL_OK))
         return false;
-    bool mapped =
-        sl_runtime_map(address, bytes, promised_bytes, sl_site_here(call.caller), SL_TAG_MAPPING) == SL_OK;
+    bool mapped = sl_runtime_map(range->address, range->bytes, promised_bytes, sl_site_here(call.caller),
+                                 SL_TAG_MAPPING) == SL_OK;
     if (moves && !mapped) sl_runtime_unpromise(promised_bytes);
-    if (moves && mapped) unpromise(properties.location.id, promised_bytes);
+    if (moves && mapped)
+        sl_memory_end(
+            &(struct sl_memory_end){.promised_bytes = promised_bytes, .device = properties.location.id});
     return mapped;
 }
 
-static CUresult map_ours(struct sl_call call, CUdeviceptr address, size_t bytes,
+/* Maps the driver's memory, or memory that becomes the driver's, at the driver's addresses. Precondition: the
+ * caller has its turn, if the handle is ours. */
+static CUresult map_drivers(struct sl_call call, sl_fn_cuMemMap *real, const struct range *range,
+                            CUmemGenericAllocationHandle handle)
+{
+    struct drivers_handle use;
+    CUresult result = begin_use(handle, &use);
+    if (result == CUDA_SUCCESS)
+        result = end_use(&use, real(range->address, range->bytes, range->offset, use.drivers, range->flags));
+    if (result == CUDA_SUCCESS && sl_physical_mapped(range->address, range->bytes, use.drivers))
+        sl_memory_note(call, range->address, range->bytes);
+    return result;
+}
+
+/* The driver knows the handle. */
+static bool is_handle(CUmemGenericAllocationHandle handle)
+{
+    CUmemAllocationProp properties;
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    return sl_handle_is_ours(handle) || !driver->mem_get_properties ||
+           driver->mem_get_properties(&properties, handle) == CUDA_SUCCESS;
+}
+
+/* The memory of the handle lies at a place. */
+static bool is_placed(CUmemGenericAllocationHandle handle)
+{
+    struct sl_memory_standing standing;
+    return sl_memory_standing(handle, &standing) && standing.address;
+}
+
+/* Precondition: the caller has its turn. */
+static CUresult map_ours(struct sl_call call, sl_fn_cuMemMap *real, const struct range *range,
                          CUmemGenericAllocationHandle handle)
 {
     uint64_t promised_bytes = 0;
-    switch (sl_mapping_begin(address, bytes, handle, &promised_bytes)) {
+    enum sl_mapping mapping = sl_mapping_begin(range->address, range->bytes, handle, &promised_bytes);
+    if (mapping == SL_MAPPING_SECOND && !is_placed(handle)) {
+        CUresult result = sl_hand_over_kept(range->address, range->bytes);
+        if (result != CUDA_SUCCESS) return result;
+        mapping = sl_mapping_begin(range->address, range->bytes, handle, &promised_bytes);
+    }
+    switch (mapping) {
     case SL_MAPPING_NEW:
         break;
     case SL_MAPPING_AGAIN:
-        sl_runtime_tag(address, SL_TAG_UNMAPPED, 0);
+        sl_runtime_tag(range->address, SL_TAG_UNMAPPED, 0);
         return CUDA_SUCCESS;
     case SL_MAPPING_SECOND:
-        return refuse_second();
-    case SL_MAPPING_FOREIGN:
-        return refuse_foreign();
+    case SL_MAPPING_FOREIGN: {
+        CUresult result =
+            is_handle(handle) ? sl_hand_over_addresses(range->address) : CUDA_ERROR_INVALID_VALUE;
+        return result == CUDA_SUCCESS ? map_drivers(call, real, range, handle) : result;
+    }
     case SL_MAPPING_UNNOTED:
         return CUDA_ERROR_OUT_OF_MEMORY;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (map_on_owner(call, address, bytes, handle, promised_bytes)) return CUDA_SUCCESS;
-    sl_mapping_failed(address);
+    if (map_on_owner(call, range, handle, promised_bytes)) return CUDA_SUCCESS;
+    sl_mapping_failed(range->address);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult sl_hook_cuMemMap(struct sl_call call, sl_fn_cuMemMap *real, CUdeviceptr address, size_t bytes,
                           size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    CUmemGenericAllocationHandle drivers;
-    if (sl_reservation_holds(address)) {
-        bool valid = bytes && address % GRANULARITY == 0 && bytes % GRANULARITY == 0 && !offset && !flags;
-        return valid ? map_ours(call, address, bytes, handle) : CUDA_ERROR_INVALID_VALUE;
-    }
-    CUresult result = drivers_handle(handle, &drivers);
-    if (result == CUDA_SUCCESS) result = real(address, bytes, offset, drivers, flags);
-    if (result == CUDA_SUCCESS && sl_physical_mapped(address, bytes, drivers))
-        sl_memory_note(call, address, bytes);
+    const struct range range = {address, bytes, offset, flags};
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+    if (!sl_reservation_holds(address) && !sl_handle_is_ours(handle))
+        return map_drivers(call, real, &range, handle);
+    int before = sl_mappings_turn();
+    bool valid = bytes && address % GRANULARITY == 0 && bytes % GRANULARITY == 0 && !offset && !flags;
+    if (!sl_reservation_holds(address))
+        result = map_drivers(call, real, &range, handle);
+    else if (valid)
+        result = map_ours(call, real, &range, handle);
+    sl_mappings_turn_end(before);
     return result;
 }
 
+/* Precondition: the caller has its turn. */
 static CUresult unmap_ours(CUdeviceptr address, size_t bytes)
 {
     if (!sl_mappings_fill(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
     for (uint64_t at = address, length; at < address + bytes; at += length) {
         if (sl_mapping_end(at, &length))
-            end_allocation(at);
+            sl_memory_end(&(struct sl_memory_end){.address = at});
         else
             sl_runtime_tag(at, 0, SL_TAG_UNMAPPED);
         if (!length) break;
@@ -306,7 +362,13 @@ static CUresult unmap_ours(CUdeviceptr address, size_t bytes)
 CUresult sl_hook_cuMemUnmap(struct sl_call call, sl_fn_cuMemUnmap *real, CUdeviceptr address, size_t bytes)
 {
     (void)call;
-    if (sl_reservation_holds(address)) return unmap_ours(address, bytes);
+    if (sl_reservation_holds(address)) {
+        int before = sl_mappings_turn();
+        bool ours = sl_reservation_holds(address); /* the driver may have taken it over */
+        CUresult unmapped = ours ? unmap_ours(address, bytes) : CUDA_SUCCESS;
+        sl_mappings_turn_end(before);
+        if (ours) return unmapped;
+    }
     CUresult result = real(address, bytes);
     if (result != CUDA_SUCCESS) return result;
     sl_physical_unmapped(address, bytes);
@@ -327,22 +389,35 @@ static CUresult judge_access(const CUmemAccessDesc *wanted, CUdevice device)
                                                        wanted->location.id);
 }
 
-/* Every device can read and write memory of ours: the access is recorded for queries, not enforced. */
+/* Every device can read and write memory of ours: the access is recorded for queries, not enforced.
+ * Precondition: the caller has its turn. */
+static CUresult allow_ours(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *wanted, size_t count)
+{
+    CUdevice device = sl_session_device_of(address);
+    if (!wanted || !count) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        CUresult wrong = judge_access(&wanted[i], device);
+        if (wrong != CUDA_SUCCESS) return wrong;
+    }
+    if (!sl_mappings_fill(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++)
+        if (wanted[i].location.id == device)
+            sl_mappings_allow(address, bytes, wanted[i].flags);
+        else
+            sl_mappings_let_in(address, bytes, wanted[i].location.id, wanted[i].flags != 0);
+    return CUDA_SUCCESS;
+}
+
 CUresult sl_hook_cuMemSetAccess(struct sl_call call, sl_fn_cuMemSetAccess *real, CUdeviceptr address,
                                 size_t bytes, const CUmemAccessDesc *wanted, size_t count)
 {
     (void)call;
     if (!sl_reservation_holds(address)) return real(address, bytes, wanted, count);
-    if (!wanted || !count) return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count; i++) {
-        CUresult wrong = judge_access(&wanted[i], sl_session_device_of(address));
-        if (wrong != CUDA_SUCCESS) return wrong;
-    }
-    if (!sl_mappings_fill(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count; i++)
-        if (wanted[i].location.id == sl_session_device_of(address))
-            sl_mappings_allow(address, bytes, wanted[i].flags);
-    return CUDA_SUCCESS;
+    int before = sl_mappings_turn();
+    CUresult result = sl_reservation_holds(address) ? allow_ours(address, bytes, wanted, count)
+                                                    : real(address, bytes, wanted, count);
+    sl_mappings_turn_end(before);
+    return result;
 }
 
 CUresult sl_hook_cuMemGetAccess(struct sl_call call, sl_fn_cuMemGetAccess *real, unsigned long long *flags,
@@ -362,6 +437,20 @@ CUresult sl_hook_cuMemGetAccess(struct sl_call call, sl_fn_cuMemGetAccess *real,
 
 /* --- other uses of a handle, which make the memory the driver's */
 
+/* Replaces handles of ours in the list. *uses: as many as were begun, which end with the call's result. */
+static CUresult translate(CUarrayMapInfo *list, unsigned count, struct drivers_handle *uses, unsigned *begun)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (*begun = 0; *begun < count && result == CUDA_SUCCESS; *begun += result == CUDA_SUCCESS) {
+        CUarrayMapInfo *info = &list[*begun];
+        uses[*begun] = (struct drivers_handle){0};
+        if (info->memHandleType != CU_MEM_HANDLE_TYPE_GENERIC) continue;
+        result = begin_use(info->memHandle.memHandle, &uses[*begun]);
+        info->memHandle.memHandle = uses[*begun].drivers;
+    }
+    return result;
+}
+
 CUresult sl_hook_cuMemMapArrayAsync(struct sl_call call, sl_fn_cuMemMapArrayAsync *real, CUarrayMapInfo *list,
                                     unsigned count, CUstream stream)
 {
@@ -371,15 +460,20 @@ CUresult sl_hook_cuMemMapArrayAsync(struct sl_call call, sl_fn_cuMemMapArrayAsyn
         any |= list[i].memHandleType == CU_MEM_HANDLE_TYPE_GENERIC &&
                sl_handle_is_ours(list[i].memHandle.memHandle);
     if (!any) return real(list, count, stream);
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     CUarrayMapInfo *translated = malloc(count * sizeof *translated);
-    if (!translated) return CUDA_ERROR_OUT_OF_MEMORY;
-    memcpy(translated, list, count * sizeof *translated);
-    CUresult result = CUDA_SUCCESS;
-    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++)
-        if (list[i].memHandleType == CU_MEM_HANDLE_TYPE_GENERIC)
-            result = drivers_handle(list[i].memHandle.memHandle, &translated[i].memHandle.memHandle);
-    if (result == CUDA_SUCCESS) result = real(translated, count, stream);
+    struct drivers_handle *uses = malloc(count * sizeof *uses);
+    unsigned begun = 0;
+    int before = sl_mappings_turn();
+    if (translated && uses) {
+        memcpy(translated, list, count * sizeof *translated);
+        result = translate(translated, count, uses, &begun);
+        if (result == CUDA_SUCCESS) result = real(translated, count, stream);
+    }
+    while (begun) end_use(&uses[--begun], result);
+    sl_mappings_turn_end(before);
     free(translated);
+    free(uses);
     return result;
 }
 
@@ -388,8 +482,13 @@ CUresult sl_hook_cuMulticastBindMem(struct sl_call call, sl_fn_cuMulticastBindMe
                                     CUmemGenericAllocationHandle handle, size_t offset, size_t bytes,
                                     unsigned long long flags)
 {
-    CUmemGenericAllocationHandle drivers;
+    struct drivers_handle use;
     (void)call;
-    CUresult result = drivers_handle(handle, &drivers);
-    return result == CUDA_SUCCESS ? real(multicast, multicast_offset, drivers, offset, bytes, flags) : result;
+    if (!sl_handle_is_ours(handle)) return real(multicast, multicast_offset, handle, offset, bytes, flags);
+    int before = sl_mappings_turn();
+    CUresult result = begin_use(handle, &use);
+    if (result == CUDA_SUCCESS)
+        result = end_use(&use, real(multicast, multicast_offset, use.drivers, offset, bytes, flags));
+    sl_mappings_turn_end(before);
+    return result;
 }

@@ -7,6 +7,9 @@
 #include "base/range.h"
 
 #define MOST_GENERATIONS 0x7fffffffu
+#define MOST_GUESTS 64
+
+enum { LIVE, ENDED };
 
 struct memory {
     uint64_t bytes;
@@ -17,14 +20,15 @@ struct memory {
     uint32_t generation;                  /* part of the handles' number */
     uint32_t next_free;
     unsigned long long access;
+    uint64_t guests; /* other devices that have access, as bits */
     bool mapped;
-    bool lost; /* its addresses are gone */
 };
 
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER; /* outermost: taken before any other lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct memory *memories;
 static uint32_t count, capacity, first_free = SL_NONE;
-static struct sl_ranges reservations; /* values are unused */
+static struct sl_ranges reservations; /* and whether the program has freed them: LIVE, ENDED */
 static struct sl_ranges places;       /* allocations, mapped or kept, and their index in `memories` */
 
 static CUmemGenericAllocationHandle handle_of(uint32_t index)
@@ -55,21 +59,35 @@ static void forget(struct memory *memory)
     first_free = index;
 }
 
+int sl_mappings_turn(void)
+{
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    pthread_mutex_lock(&turn);
+    return before;
+}
+
+void sl_mappings_turn_end(int before)
+{
+    pthread_mutex_unlock(&turn);
+    pthread_setcancelstate(before, NULL);
+}
+
 /* --- addresses */
 
 bool sl_reservation_made(uint64_t address, uint64_t bytes)
 {
     pthread_mutex_lock(&lock);
-    bool noted = sl_ranges_put(&reservations, address, address + bytes, 0);
+    bool noted = sl_ranges_put(&reservations, address, address + bytes, LIVE);
     pthread_mutex_unlock(&lock);
     return noted;
 }
 
 /* The reservation that holds [address, address + bytes), or NULL. */
-static const struct sl_range *reservation_of(uint64_t address, uint64_t bytes)
+static struct sl_range *reservation_of(uint64_t address, uint64_t bytes)
 {
     for (uint32_t i = 0; i < reservations.count; i++) {
-        const struct sl_range *range = &reservations.ranges[i];
+        struct sl_range *range = &reservations.ranges[i];
         if (address >= range->begin && address < range->end)
             return bytes <= range->end - address ? range : NULL;
     }
@@ -79,9 +97,28 @@ static const struct sl_range *reservation_of(uint64_t address, uint64_t bytes)
 bool sl_reservation_holds(uint64_t address)
 {
     pthread_mutex_lock(&lock);
-    bool holds = sl_ranges_find(&reservations, address) != SL_NONE;
+    bool holds = sl_ranges_find(&reservations, address) == LIVE;
     pthread_mutex_unlock(&lock);
     return holds;
+}
+
+bool sl_reservation_find(uint64_t address, uint64_t *begin, uint64_t *bytes)
+{
+    pthread_mutex_lock(&lock);
+    const struct sl_range *range = reservation_of(address, 1);
+    if (range) {
+        *begin = range->begin;
+        *bytes = range->end - range->begin;
+    }
+    pthread_mutex_unlock(&lock);
+    return range != NULL;
+}
+
+void sl_reservation_forget(uint64_t begin)
+{
+    pthread_mutex_lock(&lock);
+    sl_ranges_remove(&reservations, begin);
+    pthread_mutex_unlock(&lock);
 }
 
 static bool any_mapped(uint64_t begin, uint64_t end)
@@ -93,23 +130,32 @@ static bool any_mapped(uint64_t begin, uint64_t end)
     return false;
 }
 
-bool sl_reservation_end(uint64_t address, uint64_t bytes, uint64_t *kept)
+bool sl_reservation_end(uint64_t address, uint64_t bytes, bool *empty)
 {
-    *kept = 0;
     pthread_mutex_lock(&lock);
-    const struct sl_range *range = reservation_of(address, bytes);
-    bool ends = range && range->begin == address && range->end == address + bytes &&
+    struct sl_range *range = reservation_of(address, bytes);
+    bool ends = range && range->number == LIVE && range->begin == address && range->end == address + bytes &&
                 !any_mapped(address, address + bytes);
-    uint32_t index = ends ? sl_ranges_overlap(&places, address, address + bytes) : SL_NONE;
-    if (index != SL_NONE) {
-        *kept = memories[index].address;
-        memories[index].lost = true;
-        sl_ranges_remove(&places, *kept);
-    } else if (ends) {
+    *empty = ends && sl_ranges_overlap(&places, address, address + bytes) == SL_NONE;
+    if (*empty)
         sl_ranges_remove(&reservations, address);
-    }
+    else if (ends)
+        range->number = ENDED;
     pthread_mutex_unlock(&lock);
     return ends;
+}
+
+/* Removes the allocation, and with the last one its reservation if that has ended. */
+static void end_place(uint64_t address, struct sl_memory_end *end)
+{
+    const struct sl_range *range = reservation_of(address, 1);
+    end->address = address;
+    sl_ranges_remove(&places, address);
+    if (!range || range->number != ENDED || sl_ranges_overlap(&places, range->begin, range->end) != SL_NONE)
+        return;
+    end->reserved = range->begin;
+    end->reserved_bytes = range->end - range->begin;
+    sl_ranges_remove(&reservations, range->begin);
 }
 
 /* --- memory */
@@ -168,9 +214,8 @@ bool sl_memory_released(CUmemGenericAllocationHandle handle, struct sl_memory_en
         } else if (!memory->address) {
             end->promised_bytes = memory->bytes;
             end->device = memory->properties.location.id;
-        } else if (!memory->lost) {
-            end->address = memory->address;
-            sl_ranges_remove(&places, memory->address);
+        } else {
+            end_place(memory->address, end);
         }
         forget(memory);
     }
@@ -185,6 +230,8 @@ bool sl_memory_standing(CUmemGenericAllocationHandle handle, struct sl_memory_st
     if (memory)
         *standing = (struct sl_memory_standing){.drivers = memory->drivers,
                                                 .may_become = !memory->drivers && !memory->address,
+                                                .address = memory->address,
+                                                .mapped = memory->mapped,
                                                 .bytes = memory->bytes,
                                                 .properties = memory->properties};
     pthread_mutex_unlock(&lock);
@@ -201,17 +248,65 @@ bool sl_memory_becomes(CUmemGenericAllocationHandle handle, CUmemGenericAllocati
     return becomes;
 }
 
+void sl_memory_stays(CUmemGenericAllocationHandle handle)
+{
+    pthread_mutex_lock(&lock);
+    struct memory *memory = find(handle);
+    if (memory) memory->drivers = 0;
+    pthread_mutex_unlock(&lock);
+}
+
 /* --- mappings */
+
+bool sl_mapped_next(uint64_t from, uint64_t end, struct sl_mapped *found)
+{
+    bool any = false;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < places.count && !any; i++) {
+        const struct sl_range *range = &places.ranges[i];
+        const struct memory *memory = &memories[range->number];
+        any = range->end > from && range->begin < end;
+        if (any)
+            *found = (struct sl_mapped){.address = memory->address,
+                                        .bytes = memory->mapped_bytes,
+                                        .memory_bytes = memory->bytes,
+                                        .properties = memory->properties,
+                                        .access = memory->access,
+                                        .guests = memory->guests,
+                                        .mapped = memory->mapped};
+    }
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+
+void sl_mapped_becomes(uint64_t address, CUmemGenericAllocationHandle drivers, bool *held,
+                       struct sl_memory_end *end)
+{
+    *end = (struct sl_memory_end){0};
+    pthread_mutex_lock(&lock);
+    uint32_t index = sl_ranges_find(&places, address);
+    struct memory *memory = index == SL_NONE ? NULL : &memories[index];
+    *held = memory && memory->handles;
+    if (memory) end_place(address, end);
+    if (memory && !*held) forget(memory);
+    if (*held) {
+        memory->drivers = drivers;
+        memory->address = memory->mapped_bytes = 0;
+        memory->mapped = false;
+    }
+    pthread_mutex_unlock(&lock);
+}
 
 static enum sl_mapping judge(uint64_t address, uint64_t bytes, const struct memory *memory)
 {
-    if (!reservation_of(address, bytes)) return SL_MAPPING_WRONG;
+    const struct sl_range *range = reservation_of(address, bytes);
+    if (!range || range->number != LIVE || any_mapped(address, address + bytes)) return SL_MAPPING_WRONG;
     if (!memory || memory->drivers) return SL_MAPPING_FOREIGN;
+    if (bytes > memory->bytes) return SL_MAPPING_WRONG;
     if (memory->address)
-        return !memory->mapped && !memory->lost && memory->address == address && memory->mapped_bytes == bytes
+        return !memory->mapped && memory->address == address && memory->mapped_bytes == bytes
                    ? SL_MAPPING_AGAIN
                    : SL_MAPPING_SECOND;
-    if (bytes > memory->bytes || any_mapped(address, address + bytes)) return SL_MAPPING_WRONG;
     if (sl_ranges_overlap(&places, address, address + bytes) != SL_NONE) return SL_MAPPING_SECOND;
     return SL_MAPPING_NEW;
 }
@@ -231,6 +326,7 @@ enum sl_mapping sl_mapping_begin(uint64_t address, uint64_t bytes, CUmemGenericA
         memory->mapped_bytes = bytes;
         memory->mapped = true;
         memory->access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        memory->guests = 0;
         *promised_bytes = memory->bytes;
     }
     pthread_mutex_unlock(&lock);
@@ -288,6 +384,20 @@ void sl_mappings_allow(uint64_t address, uint64_t bytes, unsigned long long acce
     pthread_mutex_unlock(&lock);
 }
 
+void sl_mappings_let_in(uint64_t address, uint64_t bytes, CUdevice guest, bool access)
+{
+    if (guest < 0 || guest >= MOST_GUESTS) return;
+    pthread_mutex_lock(&lock);
+    for (uint64_t at = address; at < address + bytes;) {
+        struct memory *memory = mapped_at(at);
+        if (!memory) break;
+        uint64_t bit = (uint64_t)1 << guest;
+        memory->guests = access ? memory->guests | bit : memory->guests & ~bit;
+        at = memory->address + memory->mapped_bytes;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 bool sl_mapping_access(uint64_t address, unsigned long long *access)
 {
     pthread_mutex_lock(&lock);
@@ -301,6 +411,7 @@ bool sl_mapping_access(uint64_t address, unsigned long long *access)
  */
 void sl_mappings_after_fork(void)
 {
+    pthread_mutex_init(&turn, NULL);
     pthread_mutex_init(&lock, NULL);
     memories = NULL;
     count = capacity = 0;

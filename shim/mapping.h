@@ -4,8 +4,9 @@
  * New memory has no place. The first mapping at addresses of ours makes it an allocation of the core. If the
  * program needs it for anything else before that, the driver's handle replaces it and calls pass through. An
  * allocation never moves: after unmapping it is kept while a handle is held, and can be mapped at the same
- * place only. This file keeps the records; hooks_mapping.c asks the core and the driver, and holds no lock
- * meanwhile. Thread-safe. */
+ * place only. For everything else the driver takes over the reservation (handover.h). This file keeps the
+ * records; hooks_mapping.c asks the core and the driver. Thread-safe; in addition, calls that change what
+ * lies at addresses of ours follow one another: sl_mappings_turn. */
 #ifndef SLUICE_SHIM_MAPPING_H
 #define SLUICE_SHIM_MAPPING_H
 
@@ -22,15 +23,24 @@ static inline bool sl_handle_is_ours(CUmemGenericAllocationHandle handle)
     return (handle & SL_OUR_HANDLES) != 0;
 }
 
+/* The caller's turn to change mappings and handles of ours. Pass the result to sl_mappings_turn_end. The
+ * thread cannot be cancelled meanwhile. */
+int sl_mappings_turn(void);
+void sl_mappings_turn_end(int before);
+
 /* --- addresses */
 
 /* Records addresses from the core. False: out of host memory. */
 bool sl_reservation_made(uint64_t address, uint64_t bytes);
-/* Whether `address` lies in a reservation of ours. */
+/* Whether `address` lies in a reservation of ours that has not ended. */
 bool sl_reservation_holds(uint64_t address);
-/* False: the range was not reserved as such, or something is mapped there. Call it again while *kept is not
- * 0: *kept is an allocation there that can no longer be mapped. Then the reservation is gone. */
-bool sl_reservation_end(uint64_t address, uint64_t bytes, uint64_t *kept);
+/* Describes that reservation. False: there is none. */
+bool sl_reservation_find(uint64_t address, uint64_t *begin, uint64_t *bytes);
+/* Removes the reservation that begins at `begin`. */
+void sl_reservation_forget(uint64_t begin);
+/* False: the range was not reserved as such, or something is mapped there. *empty: nothing is kept there
+ * either, and the reservation is gone; otherwise it goes with the last allocation (struct sl_memory_end). */
+bool sl_reservation_end(uint64_t address, uint64_t bytes, bool *empty);
 
 /* --- memory */
 
@@ -46,6 +56,7 @@ bool sl_memory_properties(CUmemGenericAllocationHandle handle, CUmemAllocationPr
  * nothing yet. */
 struct sl_memory_end {
     uint64_t address;                     /* of the allocation */
+    uint64_t reserved, reserved_bytes;    /* the ended reservation whose last allocation it is */
     uint64_t promised_bytes;              /* bytes that never became an allocation */
     CUdevice device;                      /* the device of the memory */
     CUmemGenericAllocationHandle drivers; /* the driver's handle that replaces it */
@@ -56,6 +67,8 @@ bool sl_memory_released(CUmemGenericAllocationHandle handle, struct sl_memory_en
 struct sl_memory_standing {
     CUmemGenericAllocationHandle drivers; /* the driver's handle that replaces it; 0: none */
     bool may_become;                      /* never mapped: the driver's memory can replace it */
+    uint64_t address;                     /* of its allocation; 0: none */
+    bool mapped;
     uint64_t bytes;
     CUmemAllocationProp properties;
 };
@@ -63,7 +76,25 @@ bool sl_memory_standing(CUmemGenericAllocationHandle handle, struct sl_memory_st
 /* `drivers` replaces it from this call on. False: it was mapped meanwhile, or has been replaced. */
 bool sl_memory_becomes(CUmemGenericAllocationHandle handle, CUmemGenericAllocationHandle drivers);
 
+/* Undoes it, because the driver refused what it was for. */
+void sl_memory_stays(CUmemGenericAllocationHandle handle);
+
 /* --- mappings */
+
+/* An allocation in a reservation, mapped or kept. */
+struct sl_mapped {
+    uint64_t address, bytes, memory_bytes;
+    CUmemAllocationProp properties;
+    unsigned long long access;
+    uint64_t guests; /* other devices that have access, as bits */
+    bool mapped;
+};
+/* The first one that overlaps [from, end). False: none. */
+bool sl_mapped_next(uint64_t from, uint64_t end, struct sl_mapped *found);
+/* The driver's handle replaces the memory of the allocation at `address`, which is ended. *held: the program
+ * holds a handle to the memory. *end: what to release of the allocation. */
+void sl_mapped_becomes(uint64_t address, CUmemGenericAllocationHandle drivers, bool *held,
+                       struct sl_memory_end *end);
 
 enum sl_mapping {
     SL_MAPPING_NEW,     /* the core has to make it */
@@ -85,8 +116,9 @@ bool sl_mappings_fill(uint64_t address, uint64_t bytes);
  * allocation; false: it is kept. Precondition: a mapping begins there. */
 bool sl_mapping_end(uint64_t address, uint64_t *bytes);
 
-/* Sets the device's access. Precondition: sl_mappings_fill. */
+/* Sets the access of the memory's device, or of another one. Precondition: sl_mappings_fill. */
 void sl_mappings_allow(uint64_t address, uint64_t bytes, unsigned long long access);
+void sl_mappings_let_in(uint64_t address, uint64_t bytes, CUdevice guest, bool access);
 /* False: nothing is mapped at `address`. */
 bool sl_mapping_access(uint64_t address, unsigned long long *access);
 

@@ -1,5 +1,7 @@
 #include "core/mapped.h"
 
+#include <sched.h>
+
 #include "base/test_delay.h"
 #include "core/core.h"
 #include "core/host_lending.h"
@@ -28,6 +30,57 @@ void sl_runtime_unreserve(uint64_t address, uint64_t bytes)
     sl_lock(&core->order);
     sl_arena_unreserve(&core->arena, address, bytes);
     sl_unlock(&core->order);
+}
+
+/* Drops the frames that freed memory left in the chunks. */
+static void drop_frames(struct sl_migrator *migrator, sl_chunk first, size_t end)
+{
+    sl_lock(&migrator->out.lock);
+    for (size_t c = first; (c = sl_arena_skip_unused(migrator->arena, c, end)) < end; c++)
+        if (sl_chunk_is_resident(sl_arena_record(migrator->arena, (sl_chunk)c)))
+            sl_migrator_evict(migrator, (sl_chunk)c, NULL, SL_CAUSE_DEMAND);
+    sl_unlock(&migrator->out.lock);
+}
+
+/* Whether a movement may still come to one of the chunks. Precondition: the locks of both directions are
+ * held. */
+static bool any_frame(const struct sl_migrator *migrator, sl_chunk first, size_t end)
+{
+    if (atomic_load(&migrator->failed)) return false; /* nothing is moved any more */
+    for (size_t c = first; (c = sl_arena_skip_unused(migrator->arena, c, end)) < end; c++)
+        if (sl_chunk_is_resident(sl_arena_record(migrator->arena, (sl_chunk)c))) return true;
+    return false;
+}
+
+/* Gives the slabs up unless a chunk has a frame. */
+static bool try_give_up(struct sl_core *core, uint64_t address, uint64_t bytes, uint32_t *slab)
+{
+    struct sl_migrator *migrator = &core->migrator;
+    sl_chunk first = sl_arena_chunk(&core->arena, address);
+    size_t end = first + (bytes + SL_GIB - 1) / SL_GIB * core->arena.chunks_per_slab;
+    bool given_up = false;
+    drop_frames(migrator, first, end);
+    sl_lock(&core->order);
+    if (sl_migrator_try_lock(migrator, SL_PATIENCE)) {
+        given_up = !any_frame(migrator, first, end);
+        if (given_up) sl_arena_give_up(&core->arena, address, bytes, slab);
+        sl_migrator_unlock(migrator);
+    }
+    sl_unlock(&core->order);
+    return given_up;
+}
+
+void sl_runtime_give_up(uint64_t address, uint64_t bytes)
+{
+    struct sl_core *core = if_it_gives(sl_core_of(address));
+    uint32_t slab;
+    if (!core) return;
+    sl_frees_flush(&core->reuse.frees); /* an open point keeps a chunk from being discarded */
+    while (!try_give_up(core, address, bytes, &slab)) sched_yield();
+    struct sl_migrator *migrator = &core->migrator;
+    sl_migrator_wait_host(migrator, &migrator->out, atomic_load(&migrator->out.issued));
+    sl_migrator_wait_host(migrator, &migrator->in, atomic_load(&migrator->in.issued));
+    sl_arena_delete(&core->arena, slab, bytes);
 }
 
 static enum sl_status promise(struct sl_core *core, uint64_t bytes)

@@ -12,6 +12,11 @@ enum sl_status sl_runtime_reserve(uint64_t bytes, uint64_t *address);
 /* Precondition: sl_runtime_reserve returned `address` for as many bytes, and no allocation lies there. */
 void sl_runtime_unreserve(uint64_t address, uint64_t bytes);
 
+/* Gives the reservation's addresses up for ever, so that the driver can have them. Waits on the host for
+ * movements. Enqueues. Precondition: as sl_runtime_unreserve; the context of the memory is current, and its
+ * device has no work that uses the memory. */
+void sl_runtime_give_up(uint64_t address, uint64_t bytes);
+
 /* Promises memory that the program will map. sl_runtime_map uses it up, or sl_runtime_unpromise gives it
  * back. SL_ERR_NO_MEMORY, SL_ERR_UNSUPPORTED: as for sl_runtime_alloc. */
 enum sl_status sl_runtime_promise(uint64_t bytes);

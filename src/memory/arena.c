@@ -55,7 +55,7 @@ void sl_arena_close(struct sl_arena *arena, bool device_gone)
     uint32_t count = atomic_load(&arena->slab_count);
     for (uint32_t s = 0; s < count; s++) {
         struct sl_slab *slab = &arena->slabs[s];
-        atomic_store(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], 0);
+        if (slab->chunk_count) atomic_store(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], 0);
         if (slab->reservation_bytes && !device_gone)
             give_back(arena, slab->address, slab->reservation_bytes, slab->pinned);
         for (uint32_t c = 0; c < arena->chunks_per_slab; c++) sl_chunk_bitmap_delete(slab->chunks[c].bitmap);
@@ -68,7 +68,8 @@ void sl_arena_forget(const struct sl_arena *arena)
 {
     uint32_t count = atomic_load(&arena->slab_count);
     for (uint32_t s = 0; s < count; s++)
-        atomic_store(&sl_slab_of[arena->slabs[s].address >> SL_SLAB_SHIFT], 0);
+        if (arena->slabs[s].chunk_count)
+            atomic_store(&sl_slab_of[arena->slabs[s].address >> SL_SLAB_SHIFT], 0);
 }
 
 static void widen_range(uint64_t low, uint64_t high)
@@ -267,7 +268,8 @@ bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
     return true;
 }
 
-/* The first of `count` contiguous empty slabs; the number of slabs if there are none. */
+/* The first of `count` contiguous empty slabs; the number of slabs if there are none. They are all that the
+ * backend made at once, so that they can be given back: sl_arena_delete. */
 static uint32_t find_slabs(const struct sl_arena *arena, uint32_t count)
 {
     uint32_t total = atomic_load(&arena->slab_count), length = 0;
@@ -275,8 +277,10 @@ static uint32_t find_slabs(const struct sl_arena *arena, uint32_t count)
         const struct sl_slab *slab = &arena->slabs[s];
         bool empty = !slab->pinned && !slab->reserved && slab->free_chunks == arena->chunks_per_slab;
         bool follows = length && slab->address - slab[-1].address == SL_GIB;
-        length = empty ? (follows ? length + 1 : 1) : 0;
-        if (length == count) return s + 1 - count;
+        length = empty && (follows || slab->reservation_bytes) ? (follows ? length + 1 : 1) : 0;
+        bool ends = s + 1 == total || slab[1].reservation_bytes;
+        if (length == count && ends && arena->slabs[s + 1 - count].reservation_bytes) return s + 1 - count;
+        if (length >= count && ends) length = 0;
     }
     return total;
 }
@@ -301,6 +305,35 @@ void sl_arena_unreserve(struct sl_arena *arena, uint64_t address, uint64_t bytes
     for (uint32_t s = first; s < first + count; s++)
         if (SL_CHECK(arena->slabs[s].reserved && arena->slabs[s].free_chunks == arena->slabs[s].chunk_count))
             arena->slabs[s].reserved = false;
+}
+
+void sl_arena_give_up(struct sl_arena *arena, uint64_t address, uint64_t bytes, uint32_t *first_slab)
+{
+    uint32_t count = (uint32_t)((bytes + SL_GIB - 1) / SL_GIB), first = sl_arena_slab(arena, address) - 1;
+    for (uint32_t s = first; s < first + count; s++) {
+        struct sl_slab *slab = &arena->slabs[s];
+        atomic_store_explicit(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], 0, memory_order_release);
+        slab->reserved = false;
+        slab->pinned = true;
+        slab->chunk_count = slab->free_chunks = 0;
+        for (uint32_t c = 0; c < arena->chunks_per_slab; c++) {
+            struct sl_chunk_record *chunk = &slab->chunks[c];
+            chunk->pinned = true;
+            atomic_store(&chunk->content, SL_CONTENT_RESIDENT_DEAD);
+            atomic_store(&chunk->frame_bytes, arena->chunk_bytes);
+        }
+    }
+    *first_slab = first;
+}
+
+void sl_arena_delete(struct sl_arena *arena, uint32_t first_slab, uint64_t bytes)
+{
+    uint32_t count = (uint32_t)((bytes + SL_GIB - 1) / SL_GIB);
+    for (uint32_t s = first_slab; s < first_slab + count; s++) {
+        struct sl_slab *slab = &arena->slabs[s];
+        if (slab->reservation_bytes) give_back(arena, slab->address, slab->reservation_bytes, false);
+        slab->reservation_bytes = 0;
+    }
 }
 
 void sl_arena_split(struct sl_arena *arena, sl_chunk first)

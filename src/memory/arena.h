@@ -49,7 +49,7 @@ struct sl_slab {
     uint64_t
         reservation_bytes; /* of the backend slab that starts here; 0 for the later slabs of a large one */
     uint32_t free_chunks;
-    uint32_t chunk_count; /* there is no memory beyond them */
+    uint32_t chunk_count; /* there is no memory beyond them; 0: the slab was given up */
     bool pinned;
     bool reserved;     /* the program places allocations here: sl_arena_reserve */
     _Atomic bool used; /* a chunk of it has been in use */
@@ -193,6 +193,12 @@ enum sl_status sl_arena_reserve(struct sl_arena *arena, uint64_t bytes, uint64_t
 /* Gives a reservation back to the arena. Precondition: sl_arena_reserve returned it for as many bytes, and no
  * chunk of it is in use. */
 void sl_arena_unreserve(struct sl_arena *arena, uint64_t address, uint64_t bytes);
+/* Gives up the slabs of a reservation for ever: they are nobody's addresses from here on, and their chunks
+ * have no memory; as chunks of pinned memory, they never move. Same precondition; none of the chunks is
+ * resident, and the caller holds the order lock and those of both directions. */
+void sl_arena_give_up(struct sl_arena *arena, uint64_t address, uint64_t bytes, uint32_t *first_slab);
+/* Gives the memory of these slabs back to the backend, once nothing moves there. */
+void sl_arena_delete(struct sl_arena *arena, uint32_t first_slab, uint64_t bytes);
 /* Whether the program reserved the chunk's address. */
 static inline bool sl_arena_is_reserved(const struct sl_arena *arena, sl_chunk chunk)
 {

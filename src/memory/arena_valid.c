@@ -103,7 +103,8 @@ static bool is_slab_valid(const struct sl_arena *arena, uint32_t s, struct sums 
 {
     const struct sl_slab *slab = &arena->slabs[s];
     uint32_t free_chunks = 0;
-    if (!SL_HOLDS(slab->address % SL_GIB == 0) || !SL_HOLDS(sl_arena_slab(arena, slab->address) == s + 1) ||
+    if (!SL_HOLDS(slab->address % SL_GIB == 0) ||
+        !SL_HOLDS(!slab->chunk_count || sl_arena_slab(arena, slab->address) == s + 1) ||
         !SL_HOLDS(slab->chunk_count <= arena->chunks_per_slab) ||
         !SL_HOLDS(!slab->reserved || !slab->pinned) || !SL_HOLDS(slab->address >= sl_arena_range.low) ||
         !SL_HOLDS(slab->address + SL_GIB <= sl_arena_range.high))

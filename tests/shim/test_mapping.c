@@ -103,6 +103,168 @@ static void memory_can_be_shared_before_it_is_mapped(void **state)
     ok(cuMemAddressFree(shared, 4 * BLOCK));
 }
 
+/* The number that is everywhere in a block. */
+static void assert_block(CUdeviceptr address, unsigned char number)
+{
+    unsigned char *host = malloc(BLOCK);
+    assert_non_null(host);
+    ok(cuMemcpyDtoH(host, address, BLOCK));
+    for (size_t i = 0; i < BLOCK; i++) assert_int_equal(host[i], number);
+    free(host);
+}
+
+static void place(CUdeviceptr address, CUmemGenericAllocationHandle handle)
+{
+    ok(cuMemMap(address, BLOCK, 0, handle, 0));
+    ok(cuMemSetAccess(address, BLOCK, &all, 1));
+}
+
+static CUmemGenericAllocationHandle passed_on(CUmemGenericAllocationHandle handle)
+{
+    CUmemGenericAllocationHandle imported;
+    int file = -1;
+    ok(cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    ok(cuMemImportFromShareableHandle(&imported, (void *)(uintptr_t)file,
+                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    close(file);
+    return imported;
+}
+
+/* The addresses were reserved before, and other memory lies on both sides, with work that is not done. */
+static void what_is_shared_lies_beside_other_memory(void **state)
+{
+    (void)state;
+    CUmemGenericAllocationHandle shared = made(BLOCK), imported = passed_on(shared), kept = made(BLOCK);
+    CUstream beside;
+    ok(cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
+    map(0, 1);
+    place(base + BLOCK, kept);
+    map(3, 1);
+    for (int block = 0; block < 4; block++)
+        if (block != 2)
+            ok(cuMemsetD8Async(base + (CUdeviceptr)block * BLOCK, (unsigned char)block + 1, BLOCK, beside));
+    place(base + 2 * BLOCK, imported);
+    ok(cuStreamSynchronize(beside));
+    ok(cuStreamDestroy(beside));
+    ok(cuMemsetD8(base + 2 * BLOCK, 7, BLOCK));
+    assert_block(base, 1);
+    assert_block(base + BLOCK, 2);
+    assert_block(base + 2 * BLOCK, 7);
+    assert_block(base + 3 * BLOCK, 4);
+    place(base + 4 * BLOCK, shared);
+    assert_block(base + 4 * BLOCK, 7);
+    map(5, 1); /* later memory, too */
+    ok(cuMemcpyDtoD(base + 5 * BLOCK, base + BLOCK, BLOCK));
+    assert_block(base + 5 * BLOCK, 2);
+    unmap(base, 6 * BLOCK);
+    ok(cuMemRelease(shared));
+    ok(cuMemRelease(imported));
+    ok(cuMemRelease(kept));
+}
+
+static void memory_can_be_shared_after_it_was_mapped(void **state)
+{
+    (void)state;
+    CUmemGenericAllocationHandle handle = made(BLOCK), imported;
+    CUmemAllocationProp found;
+    unsigned long long flags = 0;
+    place(base + BLOCK, handle);
+    map(0, 1);
+    ok(cuMemsetD8(base, 3, 2 * BLOCK));
+    imported = passed_on(handle);
+    assert_block(base, 3);
+    ok(cuMemGetAccess(&flags, &all.location, base + BLOCK));
+    assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    ok(cuMemGetAllocationPropertiesFromHandle(&found, handle));
+    place(base + 6 * BLOCK, imported);
+    ok(cuMemsetD8(base + BLOCK, 9, BLOCK));
+    assert_block(base + 6 * BLOCK, 9);
+    ok(cuMemRelease(handle));
+    ok(cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)(base + BLOCK)));
+    ok(cuMemRelease(handle));
+    unmap(base, 2 * BLOCK);
+    assert_block(base + 6 * BLOCK, 9);
+    unmap(base + 6 * BLOCK, BLOCK);
+    ok(cuMemRelease(imported));
+}
+
+static void memory_moves_with_its_content(void **state)
+{
+    (void)state;
+    CUmemGenericAllocationHandle first = made(BLOCK), second = made(BLOCK);
+    place(base, first);
+    ok(cuMemsetD8Async(base, 1, BLOCK, 0));
+    unmap(base, BLOCK);
+    place(base, second); /* where the first was */
+    ok(cuMemsetD8Async(base, 2, BLOCK, 0));
+    place(base + BLOCK, first);
+    assert_block(base, 2);
+    assert_block(base + BLOCK, 1);
+    unmap(base, 2 * BLOCK);
+    place(base + BLOCK, second); /* exchanged */
+    place(base, first);
+    assert_block(base, 1);
+    assert_block(base + BLOCK, 2);
+    place(base + 2 * BLOCK, first); /* at two places at once */
+    ok(cuMemsetD8(base + 2 * BLOCK, 5, BLOCK));
+    assert_block(base, 5);
+    assert_int_equal(free_now(), free_before - 2 * BLOCK);
+    unmap(base, 3 * BLOCK);
+    ok(cuMemRelease(first));
+    ok(cuMemRelease(second));
+}
+
+/* As an array that grows: where no addresses are free behind it, all of it is mapped at others. */
+static void memory_outlives_its_addresses(void **state)
+{
+    (void)state;
+    CUmemGenericAllocationHandle handle = made(BLOCK), other = made(BLOCK);
+    CUdeviceptr narrow, wide;
+    ok(cuMemAddressReserve(&narrow, 2 * BLOCK, 0, 0, 0));
+    place(narrow, handle);
+    place(narrow + BLOCK, other);
+    ok(cuMemsetD8Async(narrow, 4, 2 * BLOCK, 0));
+    unmap(narrow, 2 * BLOCK);
+    ok(cuMemAddressFree(narrow, 2 * BLOCK));
+    assert_int_equal(cuMemMap(narrow, BLOCK, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemAddressFree(narrow, 2 * BLOCK), CUDA_ERROR_INVALID_VALUE);
+    ok(cuMemAddressReserve(&wide, 4 * BLOCK, 0, narrow, 0));
+    assert_int_equal(free_now(), free_before - 2 * BLOCK);
+    place(wide + 2 * BLOCK, handle);
+    assert_block(wide + 2 * BLOCK, 4);
+    ok(cuMemRelease(other)); /* with the addresses that it had */
+    assert_int_equal(free_now(), free_before - BLOCK);
+    unmap(wide + 2 * BLOCK, BLOCK);
+    ok(cuMemRelease(handle));
+    ok(cuMemAddressFree(wide, 4 * BLOCK));
+}
+
+/* A mapping that the driver refuses leaves the memory as it was, and so does an export. */
+static void what_is_refused_changes_nothing(void **state)
+{
+    (void)state;
+    CUmemGenericAllocationHandle handle = made(BLOCK);
+    int file = -1;
+    assert_int_equal(cuMemMap(base + 8 * BLOCK, BLOCK, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemMap((CUdeviceptr)64 * MIB, BLOCK, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_not_equal(cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_FABRIC, 0),
+                         CUDA_SUCCESS);
+    assert_int_equal(cuMemMap(base, BLOCK, 0, (CUmemGenericAllocationHandle)12345, 0),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(free_now(), free_before - BLOCK);
+    place(base, handle);
+    map(1, 1);
+    ok(cuMemsetD8(base, 8, 2 * BLOCK));
+    assert_int_equal(cuMemMap(base + BLOCK, BLOCK, 0, handle, 0), CUDA_ERROR_INVALID_VALUE); /* taken */
+    assert_int_equal(cuMemMap(base + 2 * BLOCK, 2 * BLOCK, 0, handle, 0),
+                     CUDA_ERROR_INVALID_VALUE); /* too long */
+    assert_block(base + BLOCK, 8);
+    ok(cuMemRelease(handle));
+    ok(cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)base));
+    ok(cuMemRelease(handle));
+    unmap(base, 2 * BLOCK);
+}
+
 static void memory_is_what_was_written(void **state)
 {
     (void)state;
@@ -306,6 +468,11 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(memory_can_be_shared_before_it_is_mapped),
+        TEST(what_is_refused_changes_nothing),
+        TEST(memory_moves_with_its_content),
+        TEST(memory_outlives_its_addresses),
+        TEST(what_is_shared_lies_beside_other_memory),
+        TEST(memory_can_be_shared_after_it_was_mapped),
         TEST(memory_is_what_was_written),
         TEST(nothing_reaches_beyond_what_is_mapped),
         TEST(bad_mappings_are_refused),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "memory/arena_valid.h"
 #include "noted_device.h"
 
 #define CHUNK (64 * SL_MIB)
@@ -425,20 +426,48 @@ static void reserved_addresses_are_kept_apart(void **state)
     }
 }
 
+/* As they were taken, so that a reservation can be given up without another one. */
 static void addresses_are_reserved_again(void **state)
 {
     (void)state;
-    uint64_t three = reserve(3 * SL_GIB), used = device.slab_bytes;
+    uint64_t three = reserve(3 * SL_GIB), one = reserve(SL_GIB), used = device.slab_bytes;
     sl_arena_unreserve(&arena, three, 3 * SL_GIB);
-    assert_int_equal(reserve(SL_GIB), three);
-    assert_int_equal(reserve(2 * SL_GIB), three + SL_GIB);
+    assert_int_equal(reserve(3 * SL_GIB - 1), three);
+    sl_arena_unreserve(&arena, three, 3 * SL_GIB - 1);
+    sl_arena_unreserve(&arena, one, SL_GIB);
+    assert_int_equal(reserve(SL_GIB), one);
+    sl_arena_unreserve(&arena, one, SL_GIB);
+    assert_int_equal(reserve(4 * SL_GIB), three); /* all that was taken for two */
     assert_int_equal(device.slab_bytes, used);
-    assert_true(reserve(SL_GIB) != three);
-    sl_arena_unreserve(&arena, three, SL_GIB);
-    uint64_t apart = reserve(2 * SL_GIB); /* the first slab is not next to another free one */
-    assert_true(apart != three);
+    sl_arena_unreserve(&arena, three, 4 * SL_GIB);
+    uint64_t two = reserve(2 * SL_GIB); /* a part of it would not do */
+    assert_true(two != three && two != three + SL_GIB && two != three + 2 * SL_GIB);
     uint64_t address;
     assert_int_equal(sl_arena_reserve(&arena, UINT64_MAX, &address), SL_ERR_UNSUPPORTED);
+}
+
+static void what_was_given_up_is_nobodys(void **state)
+{
+    (void)state;
+    sl_chunk used = take(CHUNK);
+    uint64_t one = reserve(SL_GIB), two = reserve(2 * SL_GIB), before = device.slab_bytes;
+    sl_chunk first = sl_arena_chunk(&arena, two);
+    assert_true(sl_arena_take_at(&arena, first, CHUNK));
+    sl_arena_give(&arena, first);
+    uint32_t slab;
+    sl_arena_give_up(&arena, two, 2 * SL_GIB, &slab);
+    assert_int_equal(slab, first / IN_SLAB);
+    assert_false(sl_arena_owns(two) || sl_arena_owns(two + SL_GIB));
+    assert_true(sl_arena_owns(one) && sl_arena_owns(record(used)->address));
+    assert_int_equal(device.slab_bytes, before);
+    sl_arena_delete(&arena, slab, 2 * SL_GIB);
+    assert_int_equal(device.slab_bytes, before - 2 * SL_GIB);
+    assert_true(sl_arena_is_valid(&arena));
+    for (uint32_t i = 0; i < 4 * IN_SLAB; i++) assert_false(take(CHUNK) / IN_SLAB - slab < 2);
+    sl_chunk pinned;
+    assert_int_equal(sl_arena_take_pinned(&arena, CHUNK, SL_GIB, &pinned), SL_OK);
+    assert_false(pinned / IN_SLAB - slab < 2);
+    assert_true(reserve(2 * SL_GIB) != two);
 }
 
 /* Who goes through all chunks, or asks how much can have been on the device, leaves out mere addresses. */
@@ -482,6 +511,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_drivers_memory_is_noted, start, stop),
         cmocka_unit_test_setup_teardown(reserved_addresses_are_kept_apart, start, stop),
         cmocka_unit_test_setup_teardown(addresses_are_reserved_again, start, stop),
+        cmocka_unit_test_setup_teardown(what_was_given_up_is_nobodys, start, stop),
         cmocka_unit_test_setup_teardown(addresses_that_were_never_used_are_left_out, start, stop),
         cmocka_unit_test_setup_teardown(a_device_that_is_gone_gets_nothing_back, start, stop),
     };

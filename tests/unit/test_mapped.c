@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
+#include "move/migrator_valid.h"
 #include "trace_file.h"
 
 #define PIECE (20 * SL_MIB)
@@ -232,6 +233,30 @@ static void copies_reach_over_mappings(void **state)
     core_end_child(sl_core_running()->scanner.usage.chunk_count == chunks / 2 * 3);
 }
 
+/* Beside work that moves other chunks; what was resident there is so no longer. */
+static void addresses_are_given_up(void **state)
+{
+    (void)state;
+    for (int threads = 0; threads < 2; threads++) {
+        if (!core_in_child(threads ? "thread" : "inline")) continue;
+        uint64_t base = reserve(SL_GIB), other = reserve(SL_GIB);
+        struct sl_core *core = sl_core_running();
+        for (uint64_t i = 0; i < PIECES; i++) map((i % 2 ? base : other) + i * PIECE, PIECE);
+        for (uint64_t use = 0; use < 6 * PIECES; use++)
+            launch_on((use % 2 ? base : other) + use % PIECES * PIECE);
+        for (uint64_t i = 1; i < PIECES; i += 2)
+            assert_int_equal(sl_runtime_free(base + i * PIECE, NULL), SL_OK);
+        sl_runtime_give_up(base, SL_GIB);
+        assert_false(sl_runtime_owns(base));
+        assert_true(sl_runtime_owns(other));
+        sl_migrator_lock(&core->migrator);
+        assert_true(sl_migrator_is_valid(&core->migrator));
+        sl_migrator_unlock(&core->migrator);
+        for (uint64_t use = 0; use < 2 * PIECES; use += 2) launch_on(other + use % PIECES * PIECE);
+        core_end_child(core->arena.virtual_bytes_used == PIECES / 2 * PIECE);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +269,7 @@ int main(void)
         cmocka_unit_test(what_is_unmapped_and_mapped_again_is_seen),
         cmocka_unit_test(the_trace_has_both_mappings),
         cmocka_unit_test(copies_reach_over_mappings),
+        cmocka_unit_test(addresses_are_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

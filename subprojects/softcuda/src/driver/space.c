@@ -27,6 +27,10 @@ static struct {
     struct sc_allocation **live; /* sorted by begin */
     size_t count, capacity;
     uint64_t next_id;
+    struct lent {
+        struct lent *next;
+        uint64_t begin, end;
+    } * lent; /* parts of the regions that are reserved for mappings */
 } space = {.lock = PTHREAD_RWLOCK_INITIALIZER, .next_id = 1};
 
 static uint64_t align_up(uint64_t value, uint64_t align)
@@ -83,6 +87,21 @@ static bool insert(struct sc_allocation *allocation)
     return true;
 }
 
+/* Precondition: the lock is held, here and below. */
+static const struct lent *lent_in(uint64_t begin, uint64_t end)
+{
+    const struct lent *lent = space.lent;
+    while (lent && (lent->begin >= end || lent->end <= begin)) lent = lent->next;
+    return lent;
+}
+
+/* The first address from `at` on where `span` bytes are not lent. */
+static uint64_t behind_lent(uint64_t at, uint64_t span, uint64_t align)
+{
+    for (const struct lent *lent; (lent = lent_in(at, at + span));) at = align_up(lent->end, align);
+    return at;
+}
+
 /* First fit. As long as sizes do not decrease, the hint skips the part below it, which has no large enough
  * gap. Returns 0 if nothing fits. */
 static uint64_t find_gap(struct region *region, uint64_t span, uint64_t align)
@@ -93,10 +112,12 @@ static uint64_t find_gap(struct region *region, uint64_t span, uint64_t align)
     if (i > 0 && space.live[i - 1]->begin + space.live[i - 1]->span > from)
         at = align_up(space.live[i - 1]->begin + space.live[i - 1]->span, align);
     for (; i < space.count && space.live[i]->begin < region->end; i++) {
+        at = behind_lent(at, span, align);
         if (space.live[i]->begin >= at && space.live[i]->begin - at >= span) break;
         uint64_t after = align_up(space.live[i]->begin + space.live[i]->span, align);
         if (after > at) at = after;
     }
+    at = behind_lent(at, span, align);
     if (at >= region->end || region->end - at < span) return 0;
     region->hint = at;
     region->hint_bytes = span;
@@ -145,6 +166,54 @@ static struct sc_allocation *place(enum sc_memory_kind kind, uint64_t address, u
     if (ok) return allocation;
     free(allocation);
     return NULL;
+}
+
+/* The region that holds the range, or NULL. */
+static struct region *region_of(uint64_t address, uint64_t bytes)
+{
+    for (int i = 0; i < REGIONS; i++) {
+        struct region *region = &space.regions[i];
+        if (address >= region->begin && address < region->end && bytes <= region->end - address)
+            return region;
+    }
+    return NULL;
+}
+
+bool sc_space_lend(uint64_t address, uint64_t bytes)
+{
+    struct lent *lent = calloc(1, sizeof *lent);
+    if (!lent) return false;
+    pthread_rwlock_wrlock(&space.lock);
+    struct region *region = region_of(address, bytes);
+    size_t at = upper_bound(address);
+    bool ok = region && !lent_in(address, address + bytes) && commit(region, address + bytes);
+    if (at > 0 && space.live[at - 1]->begin + space.live[at - 1]->span > address) ok = false;
+    if (at < space.count && space.live[at]->begin < address + bytes) ok = false;
+    if (ok) {
+        *lent = (struct lent){.next = space.lent, .begin = address, .end = address + bytes};
+        space.lent = lent;
+    }
+    pthread_rwlock_unlock(&space.lock);
+    if (!ok) free(lent);
+    return ok;
+}
+
+bool sc_space_take_back(uint64_t address)
+{
+    pthread_rwlock_wrlock(&space.lock);
+    struct lent **at = &space.lent, *lent;
+    while (*at && (*at)->begin != address) at = &(*at)->next;
+    lent = *at;
+    if (lent) {
+        mmap((void *)lent->begin, lent->end - lent->begin, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        struct region *region = region_of(lent->begin, 1);
+        if (lent->begin < region->hint) region->hint = region->begin;
+        *at = lent->next;
+    }
+    pthread_rwlock_unlock(&space.lock);
+    free(lent);
+    return lent != NULL;
 }
 
 struct sc_allocation *sc_space_register(uint64_t address, uint64_t bytes)

@@ -60,7 +60,14 @@ struct sc_allocation *sc_space_allocate(enum sc_memory_kind kind, uint64_t bytes
  * allocation. */
 struct sc_allocation *sc_space_register(uint64_t address, uint64_t bytes);
 
-/* The same for device memory that will be mapped there. Kernels do not see it until sc_space_show. */
+/* Sets apart, for mappings, part of the addresses that allocations get, if nothing lies there: the driver
+ * reserves addresses again that it had for other memory. False: not possible. The caller maps what it likes
+ * there until sc_space_take_back(address), which is false for other addresses. */
+bool sc_space_lend(uint64_t address, uint64_t bytes);
+bool sc_space_take_back(uint64_t address);
+
+/* As sc_space_register, for device memory that will be mapped there. Kernels do not see it until
+ * sc_space_show. */
 struct sc_allocation *sc_space_map(uint64_t address, uint64_t bytes);
 
 /* Moves the allocation's pages into the file `own`, at *offset, so that other processes can open them until

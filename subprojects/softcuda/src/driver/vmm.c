@@ -168,8 +168,12 @@ uint64_t sc_vmm_reserve(uint64_t bytes, uint64_t align, uint64_t hint)
         return 0;
     }
     void *base = MAP_FAILED;
-    if (hint && hint % align == 0)
+    bool lent = hint && hint % align == 0 && sc_space_lend(hint, bytes);
+    if (lent)
+        base = mmap((void *)hint, bytes, PROT_NONE, flags | MAP_FIXED, -1, 0);
+    else if (hint && hint % align == 0)
         base = mmap((void *)hint, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+    if (lent && base == MAP_FAILED) sc_space_take_back(hint);
     uint64_t begin = (uint64_t)base;
     if (base == MAP_FAILED) {
         base = mmap(NULL, bytes + align, PROT_NONE, flags, -1, 0);
@@ -194,7 +198,7 @@ CUresult sc_vmm_free(uint64_t address, uint64_t bytes)
     struct reservation *reservation = *at;
     if (!reservation || reservation->bytes != bytes || reservation->mappings) return CUDA_ERROR_INVALID_VALUE;
     *at = reservation->next;
-    munmap((void *)address, bytes);
+    if (!sc_space_take_back(address)) munmap((void *)address, bytes);
     free(reservation);
     return CUDA_SUCCESS;
 }

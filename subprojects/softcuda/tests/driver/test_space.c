@@ -48,6 +48,37 @@ static void huge_memory_is_free_until_touched(void **state)
     sc_space_release(a);
 }
 
+/* What mappings were given of the addresses, allocations get later. */
+static void addresses_are_lent_to_mappings(void **state)
+{
+    (void)state;
+    const uint64_t mib = UINT64_C(1) << 20;
+    struct sc_allocation *a = sc_space_allocate(SC_MEMORY_MANAGED, 8 * mib, 2 * mib);
+    assert_non_null(a);
+    uint64_t begin = a->begin;
+    assert_false(sc_space_lend(begin + 4 * mib, 8 * mib)); /* in use */
+    sc_space_release(a);
+    assert_true(sc_space_lend(begin + 4 * mib, 4 * mib));
+    assert_false(sc_space_lend(begin, 8 * mib));
+    assert_false(sc_space_lend(64 * mib, 2 * mib)); /* nobody's */
+    struct sc_allocation *mapped = sc_space_map(begin + 4 * mib, 2 * mib);
+    assert_non_null(mapped);
+    a = sc_space_allocate(SC_MEMORY_MANAGED, 8 * mib, 2 * mib); /* does not fit in front of it */
+    assert_int_equal(a->begin, begin + 8 * mib);
+    struct sc_allocation *small = sc_space_allocate(SC_MEMORY_MANAGED, 4 * mib, 2 * mib);
+    assert_int_equal(small->begin, begin);
+    sc_space_release(small);
+    sc_space_release(mapped);
+    assert_false(sc_space_take_back(begin));
+    assert_true(sc_space_take_back(begin + 4 * mib));
+    assert_false(sc_space_take_back(begin + 4 * mib));
+    small = sc_space_allocate(SC_MEMORY_MANAGED, 8 * mib, 2 * mib);
+    assert_int_equal(small->begin, begin);
+    memset((void *)small->begin, 1, 8 * mib); /* is memory again */
+    sc_space_release(small);
+    sc_space_release(a);
+}
+
 static void registered_memory_may_not_overlap(void **state)
 {
     (void)state;
@@ -97,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_are_found_and_forgotten),
         cmocka_unit_test(huge_memory_is_free_until_touched),
+        cmocka_unit_test(addresses_are_lent_to_mappings),
         cmocka_unit_test(registered_memory_may_not_overlap),
         cmocka_unit_test(many_allocations_stay_apart),
     };
