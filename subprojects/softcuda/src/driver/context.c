@@ -46,6 +46,7 @@ void sc_context_unref(struct sc_context *context)
 {
     if (--context->refs) return;
     free(context->left_behind);
+    sc_past_clear(&context->left_past);
     sc_clock_unref(context->reached);
     free(context);
 }

@@ -47,6 +47,7 @@ struct sc_context {
     struct sc_allocation *grid_state; /* for cooperative launches; NULL before the first one */
     struct sc_op **left_behind;       /* last operations of destroyed blocking streams */
     size_t left_count;
+    struct sc_past left_past; /* frees of those streams: before the legacy stream's next operation */
     uint64_t last_end_ns;     /* of the operations that have times so far */
     struct sc_clock *reached; /* the clock of those operations, for races.h, or NULL */
 };

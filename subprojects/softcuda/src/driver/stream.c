@@ -48,8 +48,7 @@ void sc_stream_destroy(struct sc_stream *stream)
     if (stream->last && (!stream->last->timed || sc_races_wanted()) &&
         !(stream->flags & CU_STREAM_NON_BLOCKING))
         leave_behind(context, stream->last);
-    if (context->legacy && stream != context->legacy && !(stream->flags & CU_STREAM_NON_BLOCKING))
-        sc_past_join(&context->legacy->past, &stream->past);
+    if (!(stream->flags & CU_STREAM_NON_BLOCKING)) sc_past_join(&context->left_past, &stream->past);
     sc_past_clear(&stream->past);
     sc_op_unref(stream->last);
     sc_handle_remove(stream);
@@ -65,6 +64,7 @@ void sc_stream_add_past(const struct sc_stream *stream, struct sc_past *past)
         sc_past_join(past, &context->legacy->past);
         return;
     }
+    sc_past_join(past, &context->left_past);
     for (struct sc_stream *other = context->streams; other; other = other->next)
         if (other != stream && !(other->flags & CU_STREAM_NON_BLOCKING)) sc_past_join(past, &other->past);
 }

@@ -156,6 +156,30 @@ static void opportunistic(CUstream first, CUstream second)
     OK(cuMemPoolDestroy(pool));
 }
 
+/* A destroyed stream's frees come before the legacy stream's next operation, not before another stream's. */
+static void left_behind(void)
+{
+    CUmemoryPool pool = create(0, 1, 0, 0);
+    CUdeviceptr a, b, c;
+    CUstream gone, other;
+    OK(cuStreamCreate(&gone, CU_STREAM_DEFAULT));
+    OK(cuStreamCreate(&other, CU_STREAM_DEFAULT));
+    OK(cuMemAllocFromPoolAsync(&a, PIECE, pool, gone));
+    OK(cuMemFreeAsync(a, gone));
+    cuuint64_t held = reserved(pool);
+    OK(cuStreamDestroy(gone));
+    OK(cuMemAllocFromPoolAsync(&b, PIECE, pool, other));
+    CHECK(reserved(pool) >= held + PIECE);
+    held = reserved(pool);
+    OK(cuMemAllocFromPoolAsync(&c, PIECE, pool, NULL));
+    CHECK(reserved(pool) == held);
+    OK(cuMemFreeAsync(b, other));
+    OK(cuMemFreeAsync(c, NULL));
+    OK(cuCtxSynchronize());
+    OK(cuStreamDestroy(other));
+    OK(cuMemPoolDestroy(pool));
+}
+
 static void threshold(CUstream stream)
 {
     CUmemoryPool pool = create(0, 1, 1, 1);
@@ -249,6 +273,7 @@ int main(void)
     same_stream(first);
     after_an_event(first, second);
     opportunistic(first, second);
+    left_behind();
     threshold(first);
     values(first, second);
     limits(first, second);
