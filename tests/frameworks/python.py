@@ -26,7 +26,7 @@ def main():
         sys.exit(77)
     environment, words = framework.start(bench, False)
     environment = {**running.BASE, **environment, "LD_AUDIT": bench.libraries / "libsoftcuda_find.so",
-                   "PYTHONPYCACHEPREFIX": bench.folder / "pycache"}
+                   "PYTHONPYCACHEPREFIX": bench.folder / "pycache", "PYTHONDONTWRITEBYTECODE": ""}
     lines = [f"export {name}={shlex.quote(str(value))}" for name, value in environment.items()]
     path.write_text("\n".join(["#!/bin/sh", *lines, f'exec {shlex.join(map(str, words))} "$@"']) + "\n", encoding="utf-8")
     path.chmod(0o755)

@@ -13,6 +13,7 @@
 #include "engine/accesses.h"
 #include "engine/touches.h"
 
+struct sc_source;   /* parsed PTX, of which modules are made */
 struct sc_module;   /* one loaded PTX module */
 struct sc_profile;  /* engine/profile.h */
 struct sc_function; /* one .entry of it; lives as long as its module */
@@ -45,23 +46,43 @@ struct sc_module_memory {
  * at most once, before the first module is loaded. */
 void sc_engine_note_touches(void);
 
-/* Parses and decodes `bytes` bytes of PTX (untrusted; no terminating NUL needed). Sets *out on success. */
-enum sc_engine_status sc_module_load(const char *text, size_t bytes, const struct sc_module_memory *memory,
-                                     struct sc_module **out, struct sc_diagnostic *diagnostic);
-/* Loads several texts as one module and resolves .extern names between them (nvcc -rdc=true). The diagnostic
- * does not say which text it is about. */
+/* Parses texts (untrusted; no terminating NUL needed) that form one module, and resolves .extern names
+ * between them (nvcc -rdc=true). The texts are copied. Instructions are not checked: a function's compilation
+ * does that. Sets *out on success, with one reference. The diagnostic, which may be NULL, does not say which
+ * text it is about. Thread safety: sources are counted atomically, and each may be used by any number of
+ * threads. */
 struct sc_text {
     const char *text;
     size_t bytes;
 };
+enum sc_engine_status sc_source_read(const struct sc_text *texts, size_t count, struct sc_source **out,
+                                     struct sc_diagnostic *diagnostic);
+void sc_source_unref(struct sc_source *source); /* accepts NULL */
+
+/* Makes a module, which keeps a reference to `source`: allocates and initialises its variables. Its functions
+ * are not compiled. With `memory` NULL the variables have no memory: functions can be compiled and described,
+ * but not run. Sets *out on success; the only error is SC_ENGINE_NO_MEMORY. */
+enum sc_engine_status sc_module_create(struct sc_source *source, const struct sc_module_memory *memory,
+                                       struct sc_module **out);
+
+/* Compiles a function with all that it calls, unless that was done. Thread safety: any number of threads may
+ * compile functions of one module; a function that is compiled takes no lock. */
+enum sc_engine_status sc_function_compile(struct sc_function *function, struct sc_diagnostic *diagnostic);
+bool sc_function_is_compiled(const struct sc_function *function);
+/* Compiles all functions; stops at the first that fails. */
+enum sc_engine_status sc_module_compile(struct sc_module *module, struct sc_diagnostic *diagnostic);
+
+/* Both at once: parses one text or several, makes a module and compiles all of its functions. */
+enum sc_engine_status sc_module_load(const char *text, size_t bytes, const struct sc_module_memory *memory,
+                                     struct sc_module **out, struct sc_diagnostic *diagnostic);
 enum sc_engine_status sc_module_link(const struct sc_text *texts, size_t count,
                                      const struct sc_module_memory *memory, struct sc_module **out,
                                      struct sc_diagnostic *diagnostic);
 void sc_module_unload(struct sc_module *module); /* accepts NULL */
 
 /* Look up entry points and module variables by name or by index; return NULL or false if there is none. */
-const struct sc_function *sc_module_function(const struct sc_module *module, const char *name);
-const struct sc_function *sc_module_function_at(const struct sc_module *module, size_t index);
+struct sc_function *sc_module_function(const struct sc_module *module, const char *name);
+struct sc_function *sc_module_function_at(const struct sc_module *module, size_t index);
 size_t sc_module_function_count(const struct sc_module *module);
 bool sc_module_variable(const struct sc_module *module, const char *name, uint64_t *address, size_t *bytes);
 
@@ -74,12 +95,13 @@ struct sc_function_info {
     uint32_t parameter_count;
     const struct sc_parameter *parameters;
     uint32_t parameter_bytes; /* of the whole parameter block */
+    uint32_t constant_bytes;  /* of the module */
+    uint32_t max_threads;     /* .maxntid, or 1024 */
+    /* 0 until the function is compiled */
     uint32_t static_shared_bytes;
-    uint32_t local_bytes;    /* per thread */
-    uint32_t constant_bytes; /* of the module */
-    uint32_t registers;      /* an estimate, for cuFuncGetAttribute */
-    uint32_t max_threads;    /* .maxntid, or 1024 */
-    bool uses_heap;          /* malloc, free */
+    uint32_t local_bytes; /* per thread */
+    uint32_t registers;   /* an estimate, for cuFuncGetAttribute */
+    bool uses_heap;       /* malloc, free */
 };
 void sc_function_info(const struct sc_function *function, struct sc_function_info *out);
 
@@ -138,8 +160,8 @@ struct sc_fault {
 };
 
 struct sc_launch {
-    const struct sc_function *function;
-    uint32_t grid[3], block[3]; /* validated by the driver: block <= 1024 threads */
+    const struct sc_function *function; /* compiled */
+    uint32_t grid[3], block[3];         /* validated by the driver: block <= 1024 threads */
     uint32_t dynamic_shared_bytes;
     const void *parameters; /* the packed parameter block, parameter_bytes long */
     const struct sc_address_space *space;

@@ -20,9 +20,11 @@ CUresult sc_function_parameter(const struct sc_func *func, size_t index, size_t 
     return CUDA_SUCCESS;
 }
 
-CUresult sc_function_attribute(const struct sc_func *func, CUfunction_attribute attribute, int *value)
+CUresult sc_function_attribute(struct sc_func *func, CUfunction_attribute attribute, int *value)
 {
     int version = (int)(sc_options()->capability * 10 + 0.5);
+    CUresult result = sc_function_compiled(func, NULL);
+    if (result) return result;
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         *value = (int)func->info.max_threads;
@@ -68,6 +70,8 @@ CUresult sc_function_attribute(const struct sc_func *func, CUfunction_attribute 
 
 CUresult sc_function_set_attribute(struct sc_func *func, CUfunction_attribute attribute, int value)
 {
+    CUresult result = sc_function_compiled(func, NULL);
+    if (result) return result;
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         if (value < 0 || value > SC_SHARED_OPTIN_BYTES - (int)func->info.static_shared_bytes)
@@ -165,7 +169,7 @@ CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handle
     struct sc_func *func;
     CUresult result = enter_function(handle, &func);
     if (result) return result;
-    *state = CU_FUNCTION_LOADING_STATE_LOADED;
+    *state = func->ready ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -173,7 +177,7 @@ CUresult CUDAAPI cuFuncLoad(CUfunction handle)
 {
     struct sc_func *func;
     CUresult result = enter_function(handle, &func);
-    return result ? result : sc_leave(CUDA_SUCCESS); /* modules are always loaded eagerly */
+    return result ? result : sc_leave(sc_function_compiled(func, NULL));
 }
 
 static int smaller(int a, int b)

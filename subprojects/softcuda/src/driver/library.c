@@ -29,8 +29,7 @@ static CUresult list_kernels(struct sc_library *library)
     library->kernels = calloc(count ? count : 1, sizeof *library->kernels);
     if (!library->kernels) return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < count; i++) {
-        const struct sc_func *func = &library->catalogue->functions[i];
-        library->kernels[i] = (struct sc_kern){library, func, func->max_dynamic_shared, -1};
+        library->kernels[i] = (struct sc_kern){library, &library->catalogue->functions[i], -1, -1};
         if (!sc_handle_add(&library->kernels[i], SC_HANDLE_KERNEL)) return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;
@@ -50,7 +49,7 @@ static CUresult load(CUlibrary *out, const void *code, size_t bytes, const struc
     library->next = libraries;
     libraries = library;
     result = sc_image_read(code, bytes, log, library->image);
-    if (!result) result = sc_image_load(library->image, NULL, library, log, &library->catalogue);
+    if (!result) result = sc_image_load(library->image, NULL, library, &library->catalogue);
     if (!result) result = list_kernels(library);
     if (!result && !sc_handle_add(library, SC_HANDLE_LIBRARY)) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result)
@@ -130,7 +129,7 @@ CUresult sc_library_in(struct sc_library *library, struct sc_context *context, s
 {
     struct sc_loaded *loaded = find_in(library, context);
     if (!loaded) {
-        CUresult result = sc_image_load(library->image, context, library, NULL, &loaded);
+        CUresult result = sc_image_load(library->image, context, library, &loaded);
         if (result) return result;
     }
     *out = loaded;
@@ -247,12 +246,26 @@ static CUresult function_of(struct sc_kern *kernel, struct sc_func **out)
     return CUDA_SUCCESS;
 }
 
+/* The function that answers for a kernel: the one in the current context, which a launch needs as well, or
+ * else the catalogue's. */
+static struct sc_func *description_of(const struct sc_kern *kernel)
+{
+    struct sc_context *context = sc_current();
+    struct sc_loaded *loaded = context ? find_in(kernel->library, context) : NULL;
+    return loaded ? &loaded->functions[kernel - kernel->library->kernels] : kernel->catalogued;
+}
+
 CUresult sc_function_resolve(CUfunction handle, struct sc_func **out)
 {
-    if (sc_handle_is(handle, SC_HANDLE_KERNEL)) return function_of((struct sc_kern *)handle, out);
-    if (!sc_handle_is(handle, SC_HANDLE_FUNCTION)) return CUDA_ERROR_INVALID_HANDLE;
-    *out = (struct sc_func *)handle;
-    return CUDA_SUCCESS;
+    CUresult result = CUDA_ERROR_INVALID_HANDLE;
+    struct sc_func *func = (struct sc_func *)handle;
+    if (sc_handle_is(handle, SC_HANDLE_KERNEL))
+        result = function_of((struct sc_kern *)handle, &func);
+    else if (sc_handle_is(handle, SC_HANDLE_FUNCTION))
+        result = CUDA_SUCCESS;
+    if (!result) result = sc_function_compiled(func, NULL);
+    if (!result) *out = func;
+    return result;
 }
 
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *out, CUkernel handle)
@@ -304,10 +317,12 @@ CUresult CUDAAPI cuKernelGetAttribute(int *value, CUfunction_attribute attribute
     CUresult result = enter_kernel(handle, SC_NEED_INIT, &kernel);
     if (result) return result;
     if (!sc_device_at(device)) return sc_leave(CUDA_ERROR_INVALID_DEVICE);
-    struct sc_func func = *kernel->catalogued;
-    func.max_dynamic_shared = kernel->max_dynamic_shared;
-    func.carveout = kernel->carveout;
-    return sc_leave(sc_function_attribute(&func, attribute, value));
+    result = sc_function_attribute(description_of(kernel), attribute, value);
+    if (!result && attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+        kernel->max_dynamic_shared >= 0)
+        *value = kernel->max_dynamic_shared;
+    if (!result && attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) *value = kernel->carveout;
+    return sc_leave(result);
 }
 
 CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle,
@@ -317,8 +332,10 @@ CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attribute, int value,
     CUresult result = enter_kernel(handle, SC_NEED_INIT, &kernel);
     if (result) return result;
     if (!sc_device_at(device)) return sc_leave(CUDA_ERROR_INVALID_DEVICE);
-    struct sc_func func = *kernel->catalogued;
-    result = sc_function_set_attribute(&func, attribute, value);
+    struct sc_func *described = description_of(kernel);
+    result = sc_function_compiled(described, NULL);
+    struct sc_func copy = *described; /* a function's own attributes stay as they are */
+    if (!result) result = sc_function_set_attribute(&copy, attribute, value);
     if (!result && attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
         kernel->max_dynamic_shared = value;
     if (!result && attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) kernel->carveout = value;

@@ -90,7 +90,7 @@ static void *make_image(const struct sc_fatbin_images *inputs, size_t *bytes)
 
 static CUresult add_input(struct sc_link *link, CUjitInputType type, const void *data, size_t bytes)
 {
-    struct sc_image read = {0};
+    struct sc_fatbin_images read = {0};
     if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY)
         return sc_refuse("cuLinkAddData", "an input that is neither PTX nor a fat binary");
     if (link->inputs.count >= TEXTS_MAX) return CUDA_ERROR_INVALID_VALUE;
@@ -98,15 +98,15 @@ static CUresult add_input(struct sc_link *link, CUjitInputType type, const void 
         const char *end = memchr(data, 0, bytes);
         if (end) bytes = (size_t)(end - (const char *)data);
     }
-    CUresult result = bytes ? sc_image_read(data, bytes, &link->log, &read) : CUDA_ERROR_INVALID_IMAGE;
-    for (size_t i = 0; i < read.ptx.count && !result; i++) {
-        struct sc_fatbin_image *item = &read.ptx.items[i];
+    CUresult result = bytes ? sc_image_texts(data, bytes, &link->log, &read) : CUDA_ERROR_INVALID_IMAGE;
+    for (size_t i = 0; i < read.count && !result; i++) {
+        struct sc_fatbin_image *item = &read.items[i];
         if (add_text(&link->inputs, item->text, item->bytes, item->arch))
             item->text = NULL;
         else
             result = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    sc_image_free(&read);
+    sc_fatbin_images_free(&read);
     return result;
 }
 

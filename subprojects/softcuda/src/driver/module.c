@@ -4,170 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cudart/fatbin.h"
 #include "image.h"
-#include "link.h"
 #include "queue.h"
-#include "variable.h"
 
-static void complain(const struct sc_jit_log *log, const char *text)
-{
-    sc_log("%s", text);
-    if (log && log->error && log->error_bytes) snprintf(log->error, log->error_bytes, "%s", text);
-}
-
-/* nvcc adds the toolkit's device runtime, with which kernels launch kernels, to every -rdc image. It calls
- * functions of a real driver. Without it, only kernels that launch kernels fail to load. */
-static bool is_device_runtime(const struct sc_fatbin_image *image)
-{
-    static const char mark[] = ".u32 __CNPRT_VERSION_NUMBER__";
-    return memmem(image->text, image->bytes, mark, sizeof mark - 1) != NULL;
-}
-
-/* Loads all texts of an image together: one may define what another declares. */
-static CUresult load_texts(const struct sc_fatbin_images *images, const struct sc_module_memory *memory,
-                           const struct sc_jit_log *log, struct sc_module **out)
-{
-    struct sc_diagnostic diagnostic = {0};
-    struct sc_text *texts = calloc(images->count ? images->count : 1, sizeof *texts);
-    if (!texts) return CUDA_ERROR_OUT_OF_MEMORY;
-    size_t count = 0;
-    for (size_t i = 0; i < images->count; i++)
-        if (images->count == 1 || !is_device_runtime(&images->items[i]))
-            texts[count++] = (struct sc_text){images->items[i].text, images->items[i].bytes};
-    enum sc_engine_status status = sc_module_link(texts, count, memory, out, &diagnostic);
-    free(texts);
-    if (status == SC_ENGINE_OK) return CUDA_SUCCESS;
-    char text[400];
-    snprintf(text, sizeof text, "PTX line %u: %s", diagnostic.line, diagnostic.text);
-    if (status == SC_ENGINE_NO_MEMORY) return CUDA_ERROR_OUT_OF_MEMORY;
-    complain(log, text);
-    return CUDA_ERROR_INVALID_PTX;
-}
-
-CUresult sc_image_check(const struct sc_fatbin_images *images, const struct sc_jit_log *log)
-{
-    struct sc_loaded nowhere = {0}; /* no context: variables need no device memory */
-    const struct sc_module_memory memory = sc_variable_memory(&nowhere);
-    struct sc_module *module = NULL;
-    CUresult result = load_texts(images, &memory, log, &module);
-    sc_module_unload(module);
-    return result;
-}
-
-/* Plain text states its target architecture itself. */
-static int ptx_version(const struct sc_fatbin_image *image)
-{
-    if (image->arch) return (int)image->arch;
-    const char *target = strstr(image->text, ".target");
-    const char *architecture = target ? strstr(target, "sm_") : NULL;
-    return architecture ? atoi(architecture + 3) : 0;
-}
-
-static size_t count_functions(const struct sc_loaded *loaded, const struct sc_image *image)
-{
-    size_t count = image->native ? image->native->kernel_count : 0;
-    if (loaded->module) count += sc_module_function_count(loaded->module);
-    return count;
-}
-
-static bool add_native_functions(struct sc_loaded *loaded, const struct sc_native_image *native)
-{
-    for (size_t i = 0; i < native->kernel_count; i++) {
-        struct sc_func *func = &loaded->functions[loaded->function_count];
-        func->loaded = loaded;
-        func->native = &native->kernels[i];
-        func->carveout = -1;
-        func->ptx_version = (int)(sc_options()->capability * 10 + 0.5);
-        sc_native_info(func->native, &func->info);
-        if (loaded->context && !sc_handle_add(func, SC_HANDLE_FUNCTION)) return false;
-        loaded->function_count++;
-    }
-    return true;
-}
-
-static bool list_functions(struct sc_loaded *loaded, const struct sc_image *image)
-{
-    size_t count = count_functions(loaded, image);
-    loaded->functions = calloc(count ? count : 1, sizeof *loaded->functions);
-    if (!loaded->functions) return false;
-    size_t entries = loaded->module ? sc_module_function_count(loaded->module) : 0;
-    for (size_t i = 0; i < entries; i++) {
-        struct sc_func *func = &loaded->functions[loaded->function_count];
-        func->loaded = loaded;
-        func->function = sc_module_function_at(loaded->module, i);
-        func->carveout = -1;
-        func->ptx_version = ptx_version(&image->ptx.items[0]);
-        sc_function_info(func->function, &func->info);
-        int room = SC_SHARED_BYTES - (int)func->info.static_shared_bytes;
-        func->max_dynamic_shared = room > 0 ? room : 0;
-        if (loaded->context && !sc_handle_add(func, SC_HANDLE_FUNCTION)) return false;
-        loaded->function_count++;
-    }
-    return !image->native || add_native_functions(loaded, image->native);
-}
-
-CUresult sc_image_load(const struct sc_image *image, struct sc_context *context, struct sc_library *library,
-                       const struct sc_jit_log *log, struct sc_loaded **out)
-{
-    struct sc_loaded *loaded = calloc(1, sizeof *loaded);
-    if (!loaded) return CUDA_ERROR_OUT_OF_MEMORY;
-    loaded->refs = 1;
-    loaded->context = context;
-    loaded->library = library;
-    const struct sc_fatbin_images *images = &image->ptx;
-    struct sc_module_memory memory = sc_variable_memory(loaded);
-    CUresult result = images->count ? load_texts(images, &memory, log, &loaded->module) : CUDA_SUCCESS;
-    if (!result && !list_functions(loaded, image)) result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!result && context && !sc_handle_add(loaded, SC_HANDLE_MODULE)) result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (result) {
-        sc_loaded_unload(loaded);
-        return result;
-    }
-    if (context) {
-        loaded->next = context->modules;
-        context->modules = loaded;
-    }
-    *out = loaded;
-    return CUDA_SUCCESS;
-}
-
-CUresult sc_image_read(const void *image, size_t bytes, const struct sc_jit_log *log, struct sc_image *out)
-{
-    *out = (struct sc_image){0};
-    if (sc_native_trusted(image)) {
-        out->native = image;
-        return CUDA_SUCCESS;
-    }
-    if (sc_linked_is(image, bytes)) return sc_linked_read(image, bytes, &out->ptx);
-    static const CUresult results[] = {
-        [SC_FATBIN_OK] = CUDA_SUCCESS,
-        [SC_FATBIN_UNKNOWN] = CUDA_ERROR_INVALID_IMAGE,
-        [SC_FATBIN_CORRUPT] = CUDA_ERROR_INVALID_IMAGE,
-        [SC_FATBIN_NO_PTX] = CUDA_ERROR_NO_BINARY_FOR_GPU,
-        [SC_FATBIN_NO_MEMORY] = CUDA_ERROR_OUT_OF_MEMORY,
-    };
-    char why[256] = "";
-    unsigned arch = (unsigned)(sc_options()->capability * 10 + 0.5);
-    enum sc_fatbin_status status = bytes
-                                       ? sc_fatbin_ptx_bounded(image, bytes, arch, &out->ptx, why, sizeof why)
-                                       : sc_fatbin_ptx(image, arch, &out->ptx, why, sizeof why);
-    if (status != SC_FATBIN_OK) complain(log, why);
-    return results[status];
-}
-
-void sc_image_free(struct sc_image *image)
-{
-    if (image) sc_fatbin_images_free(&image->ptx);
-}
-
-CUresult sc_loaded_create(const void *image, size_t bytes, struct sc_context *context,
+CUresult sc_loaded_create(const void *data, size_t bytes, struct sc_context *context,
                           const struct sc_jit_log *log, struct sc_loaded **out)
 {
-    struct sc_image read;
-    CUresult result = sc_image_read(image, bytes, log, &read);
-    if (!result) result = sc_image_load(&read, context, NULL, log, out);
-    sc_image_free(&read);
+    struct sc_image image;
+    struct sc_loaded *loaded = NULL;
+    CUresult result = sc_image_read(data, bytes, log, &image);
+    if (!result) result = sc_image_load(&image, context, NULL, &loaded);
+    sc_image_free(&image);
+    /* A program that loads a module by itself expects to be told here what is wrong with it. */
+    for (size_t i = 0; !result && i < loaded->function_count; i++)
+        result = sc_function_compiled(&loaded->functions[i], log);
+    if (result)
+        sc_loaded_unload(loaded);
+    else
+        *out = loaded;
     return result;
 }
 
@@ -345,10 +199,10 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmod
     return sc_leave(CUDA_SUCCESS);
 }
 
-/* Modules are always loaded eagerly. */
+/* A library's kernels are compiled at their first use. */
 CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
     if (!mode) return CUDA_ERROR_INVALID_VALUE;
-    *mode = CU_MODULE_EAGER_LOADING;
+    *mode = CU_MODULE_LAZY_LOADING;
     return CUDA_SUCCESS;
 }

@@ -11,10 +11,12 @@ struct sc_native_kernel;
 /* A CUfunction. */
 struct sc_func {
     struct sc_loaded *loaded;
-    const struct sc_function *function;
+    struct sc_function *function;
     const struct sc_native_kernel *native; /* instead of `function` */
-    struct sc_function_info info;
-    int max_dynamic_shared; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    struct sc_function_info info;          /* complete if `ready` */
+    bool ready;                            /* compiled: sc_function_compiled */
+    CUresult refused;                      /* why it does not compile, or 0 */
+    int max_dynamic_shared;                /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
     int ptx_version; /* 75 for compute_75 */
 };
@@ -33,8 +35,8 @@ struct sc_loaded {
 /* A CUkernel: a function of a library, in any context. */
 struct sc_kern {
     struct sc_library *library;
-    const struct sc_func *catalogued; /* its description, which needs no context */
-    int max_dynamic_shared;
+    struct sc_func *catalogued; /* its description, which needs no context */
+    int max_dynamic_shared;     /* -1: as the function has it */
     int carveout;
 };
 
@@ -42,7 +44,7 @@ struct sc_kern {
 struct sc_library {
     struct sc_library *next;
     unsigned long long id;       /* never reused */
-    struct sc_loaded *catalogue; /* parsed once, to enumerate the kernels */
+    struct sc_loaded *catalogue; /* to enumerate the kernels */
     struct sc_image *image;
     struct sc_kern *kernels; /* as many as catalogue->function_count */
 };
@@ -53,7 +55,8 @@ struct sc_jit_log {
     size_t error_bytes;
 };
 
-/* Loads an image into a module of `context`. `bytes` 0: the size is not known. */
+/* Loads an image into a module of `context` and compiles all its functions. `bytes` 0: the size is not known.
+ */
 CUresult sc_loaded_create(const void *image, size_t bytes, struct sc_context *context,
                           const struct sc_jit_log *log, struct sc_loaded **out);
 void sc_loaded_unref(struct sc_loaded *loaded); /* accepts NULL */
@@ -65,14 +68,15 @@ bool sc_loaded_variable(const struct sc_loaded *loaded, const char *name, uint64
 
 /* The library's module in a context; loads it if necessary. */
 CUresult sc_library_in(struct sc_library *library, struct sc_context *context, struct sc_loaded **out);
-/* Resolves a launch's handle: a CUfunction, or a CUkernel in the current context. */
+/* Resolves a launch's handle: a CUfunction, or a CUkernel in the current context. Compiles the function if it
+ * was not used before. */
 CUresult sc_function_resolve(CUfunction handle, struct sc_func **out);
 /* function.c: reports that `handle` is not of the kind that the call needs. Ends the process under
  * SOFTCUDA_STRICT_HANDLES, unless the handle is NULL. */
 void sc_function_misnamed(const void *handle, const char *wanted);
-/* function.c: shared by cuFuncGet... and cuKernelGet.... */
+/* function.c: shared by cuFuncGet... and cuKernelGet.... The attributes compile the function if need be. */
 CUresult sc_function_parameter(const struct sc_func *func, size_t index, size_t *offset, size_t *bytes);
-CUresult sc_function_attribute(const struct sc_func *func, CUfunction_attribute attribute, int *value);
+CUresult sc_function_attribute(struct sc_func *func, CUfunction_attribute attribute, int *value);
 CUresult sc_function_set_attribute(struct sc_func *func, CUfunction_attribute attribute, int value);
 
 void sc_jit_log_find(struct sc_jit_log *log, unsigned count, const CUjit_option *options,

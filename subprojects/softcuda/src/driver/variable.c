@@ -94,25 +94,8 @@ static void release(void *context, uint64_t address)
     free(shared);
 }
 
-/* A catalogue's variables are never accessed by kernels, so they are in host memory. */
-static uint64_t allocate_on_host(void *context, size_t bytes, size_t align)
-{
-    (void)context;
-    void *memory = NULL;
-    if (posix_memalign(&memory, align < sizeof(void *) ? sizeof(void *) : align, bytes)) return 0;
-    return (uint64_t)memory;
-}
-
-static void release_on_host(void *context, uint64_t address)
-{
-    (void)context;
-    free((void *)address);
-}
-
 struct sc_module_memory sc_variable_memory(struct sc_loaded *loaded)
 {
-    if (!loaded->context)
-        return (struct sc_module_memory){.allocate = allocate_on_host, .release = release_on_host};
     return (struct sc_module_memory){
         .allocate = allocate, .release = release, .context = loaded, .allocate_managed = allocate_shared};
 }

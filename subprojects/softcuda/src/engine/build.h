@@ -1,12 +1,13 @@
-/* State while a module is loaded: the parser fills it, and the selectors turn each PTX instruction into
- * instructions on values (ir.h). `status` keeps the first failure; after it all functions do nothing.
+/* State while PTX is parsed and compiled: the parser fills it, and the selectors turn each PTX instruction
+ * into instructions on values (ir.h). `status` keeps the first failure; after it all functions do nothing.
  */
 #ifndef SOFTCUDA_ENGINE_BUILD_H
 #define SOFTCUDA_ENGINE_BUILD_H
 
 #include "ir.h"
-#include "module.h"
 #include "names.h"
+
+struct sc_module;
 
 enum sc_operand_kind {
     SC_OPERAND_NONE,
@@ -113,7 +114,7 @@ struct sc_build {
     struct sc_lexer lexer;
     struct sc_token token; /* not yet consumed */
     struct sc_names names;
-    struct sc_module *module;
+    const struct sc_module *module; /* that the function is compiled for */
     enum sc_engine_status status;
     struct sc_diagnostic *diagnostic;
     sc_vec(struct sc_module_shared) shared;
@@ -181,7 +182,6 @@ bool sc_find_recursion(struct sc_build *build);
 /* stack.c: a call of a function or, if `pointer` is not 0, through that pointer */
 bool sc_call_outlined(struct sc_build *build, uint32_t function, uint32_t pointer,
                       const struct sc_arguments *in, const struct sc_arguments *out);
-uint64_t sc_function_address(const struct sc_build *build, uint32_t function);
 uint32_t sc_frame_base(struct sc_build *build); /* the base of local variables' offsets */
 bool sc_begin_stack(struct sc_build *build);    /* at the start of a function that uses alloca */
 bool sc_read_outlined(struct sc_build *build);  /* after the entry: reads all functions that it calls */

@@ -1,4 +1,4 @@
-/* Reads one .entry: parameters, directives and body, and compiles it to a program. */
+/* Reads an .entry: its signature (parameters and directives), and its body, which becomes a program. */
 #include "parse.h"
 
 #include <string.h>
@@ -24,8 +24,21 @@ void sc_begin_function(struct sc_build *build)
     if (!sc_vec_push(&build->ir.values, (struct sc_value){0})) sc_fail_memory(build); /* value 0 means none */
 }
 
+void sc_drop_function(struct sc_build *build)
+{
+    sc_ir_free(&build->ir);
+    sc_vec_free(&build->constants);
+    sc_vec_free(&build->dynamic);
+    sc_vec_free(&build->outlined);
+    sc_vec_free(&build->sites);
+    sc_vec_free(&build->returns);
+    sc_vec_free(&build->jumps);
+    sc_vec_free(&build->late);
+    sc_vec_free(&build->ranges);
+}
+
 /* .param .u64 .ptr .global .align 8 name[24] */
-static bool read_parameter(struct sc_build *build, struct sc_function *function)
+static bool read_parameter(struct sc_build *build, struct sc_signature *signature)
 {
     uint32_t element;
     uint64_t align, bytes;
@@ -46,20 +59,20 @@ static bool read_parameter(struct sc_build *build, struct sc_function *function)
         if (count < 1 || count > PARAMETERS_MAX_BYTES || (bytes *= (uint64_t)count) > PARAMETERS_MAX_BYTES)
             return sc_fail(build, word.line, "bad parameter size");
     }
-    uint64_t offset = (function->parameter_bytes + align - 1) & ~(align - 1);
+    uint64_t offset = (signature->parameter_bytes + align - 1) & ~(align - 1);
     if (offset + bytes > PARAMETERS_MAX_BYTES) return sc_fail(build, word.line, "too many parameters");
     struct sc_name *name = sc_names_add(&build->names, word.text, word.bytes, SC_NAME_PARAM);
     struct sc_parameter parameter = {(uint32_t)offset, (uint32_t)bytes};
-    if (!name || !sc_vec_push(&function->parameters, parameter)) return sc_fail_memory(build);
+    if (!name || !sc_vec_push(&signature->parameters, parameter)) return sc_fail_memory(build);
     name->offset = offset;
     name->size = bytes;
-    function->parameter_bytes = (uint32_t)(offset + bytes);
+    signature->parameter_bytes = (uint32_t)(offset + bytes);
     return true;
 }
 
-static bool read_directives(struct sc_build *build, struct sc_function *function)
+static bool read_directives(struct sc_build *build, struct sc_signature *signature)
 {
-    function->max_threads = 1024;
+    signature->max_threads = 1024;
     while (!sc_token_is(&build->token, "{")) {
         if (build->token.kind == SC_TOKEN_END || build->status != SC_ENGINE_OK)
             return sc_fail(build, build->token.line, "the body is missing");
@@ -73,7 +86,7 @@ static bool read_directives(struct sc_build *build, struct sc_function *function
             if (count < 1 || count > 1024) return sc_fail(build, build->token.line, "bad number of threads");
             threads *= (uint64_t)count;
         } while (sc_accept(build, ","));
-        function->max_threads = threads < 1024 ? (uint32_t)threads : 1024;
+        signature->max_threads = threads < 1024 ? (uint32_t)threads : 1024;
     }
     return true;
 }
@@ -88,45 +101,51 @@ static void place_dynamic(struct sc_build *build)
         build->ir.values.at[build->dynamic.at[i]].bits += build->ir.shared_bytes;
 }
 
-static bool compile(struct sc_build *build, struct sc_function *function)
+static struct sc_program *make_program(struct sc_build *build)
 {
     struct sc_ir *last = sc_emit(build, SC_OP_EXIT);
-    if (!last) return false;
+    if (!last) return NULL;
     last->weight = 0;
-    if (!sc_read_outlined(build)) return false;
+    if (!sc_read_outlined(build)) return NULL;
     for (uint32_t i = 0; i < build->ir.labels.count; i++)
-        if (build->ir.labels.at[i] == UINT32_MAX)
-            return sc_fail(build, build->token.line, "a branch goes to a label that does not exist");
+        if (build->ir.labels.at[i] == UINT32_MAX) {
+            sc_fail(build, build->token.line, "a branch goes to a label that does not exist");
+            return NULL;
+        }
     place_dynamic(build);
-    if (!sc_find_blocks(&build->ir) || !sc_order_blocks(&build->ir) || !sc_find_liveness(&build->ir) ||
-        !sc_find_uniform(&build->ir) || !sc_find_turns(&build->ir))
-        return sc_fail_memory(build);
-    function->program = sc_make_program(&build->ir);
-    return function->program != NULL || sc_fail_memory(build);
+    struct sc_program *program = NULL;
+    if (sc_find_blocks(&build->ir) && sc_order_blocks(&build->ir) && sc_find_liveness(&build->ir) &&
+        sc_find_uniform(&build->ir) && sc_find_turns(&build->ir))
+        program = sc_make_program(&build->ir);
+    if (!program) sc_fail_memory(build);
+    return program;
 }
 
-bool sc_read_entry(struct sc_build *build, bool stack)
+bool sc_read_signature(struct sc_build *build, struct sc_signature *signature)
 {
-    sc_begin_function(build);
-    struct sc_function *function = calloc(1, sizeof *function);
-    if (!function || !sc_vec_push(&build->module->functions, function)) {
-        free(function);
-        return sc_fail_memory(build);
-    }
-    function->module = build->module;
-    function->name = strndup(build->token.text, build->token.bytes);
-    if (!function->name) return sc_fail_memory(build);
+    sc_advance(build); /* to the name */
     sc_advance(build);
-    sc_names_enter(&build->names);
-    bool ok = true;
     if (sc_accept(build, "(")) {
-        while (ok && !sc_accept(build, ")")) {
-            ok = read_parameter(build, function);
-            if (ok && !sc_token_is(&build->token, ")")) ok = sc_expect(build, ",");
+        while (!sc_accept(build, ")")) {
+            if (!read_parameter(build, signature)) return false;
+            if (!sc_token_is(&build->token, ")") && !sc_expect(build, ",")) return false;
         }
     }
-    ok = ok && read_directives(build, function) && (!stack || sc_begin_stack(build)) && sc_read_body(build) &&
-         compile(build, function);
-    sc_names_leave(&build->names);
-    return ok;
+    return read_directives(build, signature);
+}
+
+struct sc_program *sc_compile_entry(struct sc_build *build, const struct sc_entry *entry)
+{
+    struct sc_signature signature = {0}; /* read again, for the parameters' names */
+    struct sc_program *program = NULL;
+    sc_begin_function(build);
+    sc_go_to(build, entry->at);
+    sc_names_enter(&build->names);
+    bool ok = sc_read_signature(build, &signature) && (!entry->function.stack || sc_begin_stack(build)) &&
+              sc_read_body(build);
+    if (ok) program = make_program(build);
+    while (build->names.depth) sc_names_leave(&build->names); /* after a failure inner scopes are left open */
+    sc_vec_free(&signature.parameters);
+    sc_drop_function(build);
+    return program;
 }

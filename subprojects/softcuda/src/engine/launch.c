@@ -232,7 +232,7 @@ static uint32_t count_workers(const struct sc_launch *wish, uint64_t blocks)
 
 enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost, struct sc_fault *fault)
 {
-    uint32_t bytes = wish->function->parameter_bytes;
+    uint32_t bytes = wish->function->entry->signature.parameter_bytes;
     struct launch launch = {.wish = wish, .fault_at = UINT64_MAX};
     memset(cost, 0, sizeof *cost);
     launch.blocks = (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2];

@@ -12,7 +12,7 @@ enum sc_name_kind {
     SC_NAME_SHARED,   /* offset in shared memory */
     SC_NAME_DYNAMIC,  /* extern shared: follows the static part */
     SC_NAME_LOCAL,    /* offset in the thread's local memory */
-    SC_NAME_GLOBAL,   /* address of a module variable, .global or .const */
+    SC_NAME_GLOBAL,   /* index of a module variable, .global or .const */
     SC_NAME_PARAM,    /* offset in the parameter block */
     SC_NAME_TABLE,    /* .branchtargets: index of the first label, and count */
     SC_NAME_FUNCTION, /* index of a .func */

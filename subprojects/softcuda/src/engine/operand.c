@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "module.h"
+
 static const struct {
     const char *name;
     uint8_t special;
@@ -259,7 +261,7 @@ uint32_t sc_name_value(struct sc_build *build, const struct sc_operand *operand,
     }
     case SC_NAME_GLOBAL:
         if (bytes != 8) return sc_fail(build, build->token.line, "an address needs 64 bits");
-        return sc_constant(build, 8, name->offset + (uint64_t)operand->offset);
+        return sc_constant(build, 8, build->module->variables[name->index] + (uint64_t)operand->offset);
     case SC_NAME_LOCAL:
     case SC_NAME_MESSAGE:
     case SC_NAME_PARAM:
@@ -273,7 +275,7 @@ uint32_t sc_name_value(struct sc_build *build, const struct sc_operand *operand,
         return result;
     case SC_NAME_FUNCTION:
         if (bytes != 8) return sc_fail(build, build->token.line, "an address needs 64 bits");
-        return sc_constant(build, 8, sc_function_address(build, name->index));
+        return sc_constant(build, 8, sc_module_function_address(build->module, name->index));
     default:
         return sc_fail(build, build->token.line, "%.*s is not a variable", shown, operand->text);
     }

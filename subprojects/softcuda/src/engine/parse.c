@@ -1,27 +1,21 @@
-/* Parses a module: variables, functions, entries. Entries are compiled after all texts have been read. */
+/* Parses texts: variables, functions, entries. Bodies are scanned, not compiled. */
 #include "parse.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct entry {
-    struct sc_lexer at; /* position of its name */
-    struct sc_token name;
-    struct sc_device_function function; /* what the scan of its body found */
-};
-
-/* An address in an initial value; written when all variables have addresses */
-struct fixup {
-    uint64_t place;
+/* An address in an initial value, by its name; resolved when all texts have been read */
+struct reference {
+    uint32_t variable;
+    uint64_t offset;
     const char *text, *unit;
     uint32_t bytes, line;
     int64_t addend;
 };
 
 struct reader {
-    struct sc_build build;
-    sc_vec(struct entry) entries;
-    sc_vec(struct fixup) fixups;
+    struct sc_source *source;
+    sc_vec(struct reference) references;
 };
 
 void sc_go_to(struct sc_build *build, struct sc_lexer at)
@@ -121,10 +115,13 @@ static bool read_device_function(struct sc_build *build, bool weak)
     return sc_vec_push(&build->functions, function) || sc_fail_memory(build);
 }
 
-/* Reads one scalar of an initial value; `at` NULL: discards it */
-static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t address, uint32_t element)
+#define VARIABLE_NONE UINT32_MAX
+
+/* Reads one scalar of an initial value and appends it to the variable's; VARIABLE_NONE: discards it */
+static bool read_scalar(struct reader *reader, uint32_t variable, uint32_t element)
 {
-    struct sc_build *build = &reader->build;
+    struct sc_source *source = reader->source;
+    struct sc_build *build = &source->build;
     struct sc_operand operand;
     bool generic = sc_accept(build, "generic") && sc_expect(build, "(");
     if (!sc_read_operand(build, &operand)) return false;
@@ -134,31 +131,33 @@ static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t addre
         if (!sc_read_integer(build, &more)) return false;
         operand.offset = (int64_t)((uint64_t)operand.offset + (uint64_t)more);
     }
-    if (operand.kind == SC_OPERAND_NAME && element == 8) {
-        if (!at) return true;
-        struct fixup fixup = {address,       operand.text,      build->names.unit,
-                              operand.bytes, build->token.line, operand.offset};
-        return sc_vec_push(&reader->fixups, fixup) || sc_fail_memory(build);
-    }
-    if (operand.kind != SC_OPERAND_LITERAL)
+    bool address = operand.kind == SC_OPERAND_NAME && element == 8;
+    if (!address && operand.kind != SC_OPERAND_LITERAL)
         return sc_fail(build, build->token.line, "initial value not built");
-    uint64_t bits = operand.bits;
+    if (variable == VARIABLE_NONE) return true;
+    struct sc_variable *to = &source->variables.at[variable];
+    if (address) {
+        struct reference reference = {variable,      to->initial.count, operand.text,  build->names.unit,
+                                      operand.bytes, build->token.line, operand.offset};
+        if (!sc_vec_push(&reader->references, reference)) return sc_fail_memory(build);
+        operand.bits = 0;
+    }
     if (operand.literal_kind == SC_TOKEN_FLOAT64 && element == 4) {
         double number;
-        memcpy(&number, &bits, 8);
+        memcpy(&number, &operand.bits, 8);
         float single = (float)number;
-        memcpy(&bits, &single, 4);
+        memcpy(&operand.bits, &single, 4);
     }
-    if (at) memcpy(at, &bits, element);
+    for (uint32_t i = 0; i < element; i++)
+        if (!sc_vec_push(&to->initial, (unsigned char)(operand.bits >> (8 * i))))
+            return sc_fail_memory(build);
     return true;
 }
 
-/* = scalar or nested braces; more values than the variable holds are an error. `memory` NULL: discards
- * them */
-static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t address, uint64_t bytes,
-                         uint32_t element)
+/* = scalar or nested braces; more values than the variable's `bytes` hold are an error */
+static bool read_initial(struct reader *reader, uint32_t variable, uint64_t bytes, uint32_t element)
 {
-    struct sc_build *build = &reader->build;
+    struct sc_build *build = &reader->source->build;
     uint64_t at = 0;
     unsigned depth = 0;
     if (element > 8) return sc_fail(build, build->token.line, "initial value not built");
@@ -172,7 +171,7 @@ static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t 
             if (!depth) return sc_fail(build, build->token.line, "initial value not understood");
         } else {
             if (at + element > bytes) return sc_fail(build, build->token.line, "too many initial values");
-            if (!read_scalar(reader, memory ? memory + at : NULL, address + at, element)) return false;
+            if (!read_scalar(reader, variable, element)) return false;
             at += element;
         }
     } while (depth && build->status == SC_ENGINE_OK);
@@ -183,54 +182,31 @@ static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t 
 
 enum variable_space { SPACE_GLOBAL, SPACE_MANAGED, SPACE_CONST, SPACE_SHARED };
 
-/* *fresh: the memory has no value yet and must be initialised */
-static uint64_t place_variable(const struct sc_module_memory *memory, const char *name, uint64_t bytes,
-                               uint64_t align, bool managed, bool *fresh)
-{
-    size_t wanted = bytes ? bytes : 1;
-    if (align < 16) align = 16;
-    *fresh = true;
-    if (managed && memory->allocate_managed)
-        return memory->allocate_managed(memory->context, name, wanted, align, fresh);
-    return memory->allocate(memory->context, wanted, align);
-}
-
 static bool add_variable(struct reader *reader, const struct sc_token *word, uint64_t bytes, uint64_t align,
                          uint32_t element, enum variable_space space, bool weak)
 {
-    struct sc_build *build = &reader->build;
-    struct sc_module *module = build->module;
-    struct sc_variable variable = {.bytes = bytes};
+    struct sc_source *source = reader->source;
+    struct sc_build *build = &source->build;
+    struct sc_variable variable = {.bytes = bytes, .align = align, .managed = space == SPACE_MANAGED};
     struct sc_name *same = find_same(build, word->text, word->bytes, SC_NAME_GLOBAL);
-    bool fresh;
     if (same && weak) /* of several equal definitions the first is used */
-        return !sc_accept(build, "=") || read_initial(reader, NULL, 0, bytes, element);
+        return !sc_accept(build, "=") || read_initial(reader, VARIABLE_NONE, bytes, element);
     if (same && !same->count)
         return sc_fail(build, word->line, "defined twice: %.*s", (int)(word->bytes < 200 ? word->bytes : 200),
                        word->text);
-    if (space == SPACE_CONST && bytes > CONSTANT_MAX_BYTES - module->constant_bytes)
+    if (space == SPACE_CONST && bytes > CONSTANT_MAX_BYTES - source->constant_bytes)
         return sc_fail(build, word->line, "more than 64 KiB of constants");
     variable.name = strndup(word->text, word->bytes);
-    if (variable.name)
-        variable.address =
-            place_variable(&module->memory, variable.name, bytes, align, space == SPACE_MANAGED, &fresh);
-    if (!variable.address) {
-        free(variable.name);
-        return sc_fail_memory(build);
-    }
     struct sc_name *name = sc_names_add(&build->names, word->text, word->bytes, SC_NAME_GLOBAL);
-    if (!name || !sc_vec_push(&module->variables, variable)) {
+    if (!variable.name || !name || !sc_vec_push(&source->variables, variable)) {
         free(variable.name);
-        module->memory.release(module->memory.context, variable.address);
         return sc_fail_memory(build);
     }
-    name->offset = variable.address;
+    name->index = source->variables.count - 1;
     name->size = bytes;
     name->count = weak; /* a strong definition may replace it */
-    if (space == SPACE_CONST) module->constant_bytes += (uint32_t)bytes;
-    unsigned char *memory = fresh ? (unsigned char *)(uintptr_t)variable.address : NULL;
-    if (memory) memset(memory, 0, bytes);
-    return !sc_accept(build, "=") || read_initial(reader, memory, variable.address, bytes, element);
+    if (space == SPACE_CONST) source->constant_bytes += (uint32_t)bytes;
+    return !sc_accept(build, "=") || read_initial(reader, name->index, bytes, element);
 }
 
 static bool add_shared(struct sc_build *build, const struct sc_token *word, uint64_t bytes, uint64_t align,
@@ -263,7 +239,7 @@ static bool read_attributes(struct sc_build *build, bool *managed)
 
 static bool read_variables(struct reader *reader, enum variable_space space, bool external, bool weak)
 {
-    struct sc_build *build = &reader->build;
+    struct sc_build *build = &reader->source->build;
     uint32_t element;
     uint64_t align;
     bool managed;
@@ -309,24 +285,27 @@ static bool skip_section(struct sc_build *build)
 /* A template kernel is defined, as weak, in every text that uses it. */
 static bool read_entry(struct reader *reader, bool weak)
 {
-    struct sc_build *build = &reader->build;
-    struct entry entry = {.at = here(build)};
-    struct sc_token name = build->token;
+    struct sc_source *source = reader->source;
+    struct sc_build *build = &source->build;
+    struct sc_entry entry = {.at = here(build)};
+    struct sc_token word = build->token;
     if (!skip_function(build, &entry.function)) return false;
     if (!entry.function.defined) return true;
-    for (uint32_t i = 0; i < reader->entries.count; i++) {
-        const struct entry *known = &reader->entries.at[i];
-        if (known->name.bytes != name.bytes || memcmp(known->name.text, name.text, name.bytes) != 0) continue;
-        return weak || sc_fail(build, name.line, "defined twice: %.*s",
-                               (int)(name.bytes < 200 ? name.bytes : 200), name.text);
+    for (uint32_t i = 0; i < source->entries.count; i++) {
+        const char *known = source->entries.at[i].name;
+        if (strncmp(known, word.text, word.bytes) != 0 || known[word.bytes]) continue;
+        return weak || sc_fail(build, word.line, "defined twice: %.*s",
+                               (int)(word.bytes < 200 ? word.bytes : 200), word.text);
     }
-    entry.name = name;
-    return sc_vec_push(&reader->entries, entry) || sc_fail_memory(build);
+    entry.name = strndup(word.text, word.bytes);
+    if (entry.name && sc_vec_push(&source->entries, entry)) return true;
+    free(entry.name);
+    return sc_fail_memory(build);
 }
 
 static bool read_directive(struct reader *reader)
 {
-    struct sc_build *build = &reader->build;
+    struct sc_build *build = &reader->source->build;
     bool external = false, weak = false;
     build->names.local = true;
     for (;;) {
@@ -364,47 +343,54 @@ static bool read_directive(struct reader *reader)
     }
 }
 
-static bool apply_fixups(struct reader *reader)
+static bool resolve_references(struct reader *reader)
 {
-    struct sc_build *build = &reader->build;
-    for (uint32_t i = 0; i < reader->fixups.count; i++) {
-        const struct fixup *fixup = &reader->fixups.at[i];
-        build->names.unit = fixup->unit;
-        const struct sc_name *name = sc_names_find(&build->names, fixup->text, fixup->bytes);
+    struct sc_source *source = reader->source;
+    struct sc_build *build = &source->build;
+    for (uint32_t i = 0; i < reader->references.count; i++) {
+        const struct reference *reference = &reader->references.at[i];
+        build->names.unit = reference->unit;
+        const struct sc_name *name = sc_names_find(&build->names, reference->text, reference->bytes);
         bool function = name && name->kind == SC_NAME_FUNCTION;
         if (!function && (!name || name->kind != SC_NAME_GLOBAL))
-            return sc_fail(build, fixup->line, "initial value not built");
+            return sc_fail(build, reference->line, "initial value not built");
         if (function) build->functions.at[name->index].address_taken = true;
-        uint64_t value = function ? sc_function_address(build, name->index) : name->offset;
-        value += (uint64_t)fixup->addend;
-        memcpy((void *)(uintptr_t)fixup->place, &value, sizeof value);
+        struct sc_fixup fixup = {reference->variable, reference->offset, function, name->index,
+                                 reference->addend};
+        if (!sc_vec_push(&source->fixups, fixup)) return sc_fail_memory(build);
     }
     return true;
 }
 
-/* Function addresses differ between modules and are outside of any memory. */
-static uint64_t next_function_base(void)
-{
-    static uint64_t modules;
-    return (0x7a00ull << 48) + (__atomic_add_fetch(&modules, 1, __ATOMIC_RELAXED) << 24);
-}
-
 /* If any function calls through a pointer: finds the functions whose address is taken. */
-static void find_addresses(struct reader *reader)
+static void find_addresses(struct sc_source *source)
 {
-    struct sc_build *build = &reader->build;
+    struct sc_build *build = &source->build;
     bool indirect = false;
     for (uint32_t i = 0; i < build->functions.count; i++) indirect |= build->functions.at[i].indirect;
-    for (uint32_t i = 0; i < reader->entries.count; i++) indirect |= reader->entries.at[i].function.indirect;
+    for (uint32_t i = 0; i < source->entries.count; i++) indirect |= source->entries.at[i].function.indirect;
     for (uint32_t i = 0; indirect && i < build->functions.count; i++)
         if (build->functions.at[i].defined) sc_mark_addresses(build, build->functions.at[i].at);
-    for (uint32_t i = 0; indirect && i < reader->entries.count; i++)
-        sc_mark_addresses(build, reader->entries.at[i].at);
+    for (uint32_t i = 0; indirect && i < source->entries.count; i++)
+        sc_mark_addresses(build, source->entries.at[i].at);
+}
+
+static bool read_signatures(struct sc_source *source)
+{
+    struct sc_build *build = &source->build;
+    build->names.local = false;
+    for (uint32_t i = 0; build->status == SC_ENGINE_OK && i < source->entries.count; i++) {
+        sc_go_to(build, source->entries.at[i].at);
+        sc_names_enter(&build->names);
+        sc_read_signature(build, &source->entries.at[i].signature);
+        sc_names_leave(&build->names);
+    }
+    return build->status == SC_ENGINE_OK;
 }
 
 static bool read_text(struct reader *reader, const struct sc_text *text)
 {
-    struct sc_build *build = &reader->build;
+    struct sc_build *build = &reader->source->build;
     sc_go_to(build, (struct sc_lexer){text->text, text->text + text->bytes, 1});
     sc_advance(build);
     if (!sc_token_is(&build->token, ".version"))
@@ -414,47 +400,16 @@ static bool read_text(struct reader *reader, const struct sc_text *text)
     return build->status == SC_ENGINE_OK;
 }
 
-bool sc_read_module(struct sc_module *module, const struct sc_text *texts, size_t count,
-                    enum sc_engine_status *status, struct sc_diagnostic *diagnostic)
+bool sc_read_source(struct sc_source *source, const struct sc_text *texts, size_t count)
 {
-    struct reader *reader = calloc(1, sizeof *reader);
-    if (!reader) {
-        *status = SC_ENGINE_NO_MEMORY;
-        return false;
-    }
-    struct sc_build *build = &reader->build;
-    build->module = module;
-    module->function_base = next_function_base();
-    build->diagnostic = diagnostic;
-    sc_names_init(&build->names);
+    struct sc_build *build = &source->build;
+    struct reader reader = {.source = source};
     sc_begin_function(build); /* because initial values are parsed as operands, which need values */
     for (size_t i = 0; i < count; i++)
-        if (!read_text(reader, &texts[i])) break;
-    if (build->status == SC_ENGINE_OK) apply_fixups(reader);
-    if (build->status == SC_ENGINE_OK) find_addresses(reader);
-    if (build->status == SC_ENGINE_OK) sc_find_recursion(build);
-    build->names.local = false;
-    for (uint32_t i = 0; build->status == SC_ENGINE_OK && i < reader->entries.count; i++) {
-        sc_go_to(build, reader->entries.at[i].at);
-        sc_advance(build);
-        sc_read_entry(build, reader->entries.at[i].function.stack);
-    }
-    *status = build->status;
-    sc_ir_free(&build->ir);
-    sc_vec_free(&build->constants);
-    sc_vec_free(&build->dynamic);
-    sc_vec_free(&build->shared);
-    sc_vec_free(&build->functions);
-    sc_vec_free(&build->call_names);
-    sc_vec_free(&build->outlined);
-    sc_vec_free(&build->sites);
-    sc_vec_free(&build->returns);
-    sc_vec_free(&build->jumps);
-    sc_vec_free(&build->late);
-    sc_vec_free(&build->ranges);
-    sc_vec_free(&reader->entries);
-    sc_vec_free(&reader->fixups);
-    sc_names_free(&build->names);
-    free(reader);
-    return *status == SC_ENGINE_OK;
+        if (!read_text(&reader, &texts[i])) break;
+    if (build->status == SC_ENGINE_OK && resolve_references(&reader)) find_addresses(source);
+    if (build->status == SC_ENGINE_OK && sc_find_recursion(build)) read_signatures(source);
+    sc_drop_function(build);
+    sc_vec_free(&reader.references);
+    return build->status == SC_ENGINE_OK;
 }

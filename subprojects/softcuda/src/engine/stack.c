@@ -13,13 +13,10 @@
 
 #include <string.h>
 
+#include "module.h"
+
 #define FRAME_HEADER 16u
 #define STACK_BYTES (128u << 10) /* per thread, if the depth is not known */
-
-uint64_t sc_function_address(const struct sc_build *build, uint32_t function)
-{
-    return build->module->function_base + 16ull * function;
-}
 
 uint32_t sc_frame_base(struct sc_build *build)
 {

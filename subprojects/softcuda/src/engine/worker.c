@@ -277,7 +277,7 @@ bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, co
     worker->program = program;
     worker->parameters = parameters;
     worker->group_count = groups;
-    worker->parameter_bytes = launch->function->parameter_bytes;
+    worker->parameter_bytes = launch->function->entry->signature.parameter_bytes;
     worker->shared_bytes = program->static_shared_bytes + launch->dynamic_shared_bytes;
     size_t file = align_up(program->file_bytes, 64), masks = align_up((size_t)program->lanes * 4, 64);
     size_t caches = align_up((program->cache_count + 1) * sizeof(struct sc_window), 64);
