@@ -42,8 +42,7 @@ def by(rows, name):
 
 
 def threads(records, direction):
-    rows = select(records, "scaling", direction=direction, slabs="several", state="idle")
-    pairs = by(rows, "threads")
+    pairs = by(select(records, "scaling", direction=direction, slabs="several", state="idle", sweep="threads"), "threads")
     if len(pairs) < 2:
         return None
     count = smallest_good(pairs)
@@ -59,8 +58,8 @@ def in_threads(records):
 
 
 def slabs(records):
-    of = {kind: [row for row in select(records, "scaling", direction="out", slabs=kind, state="idle") if row["threads"] > 1]
-          for kind in ("one", "several")}
+    of = {kind: [row for row in select(records, "scaling", direction="out", slabs=kind, state="idle", sweep="threads")
+                 if row["threads"] > 1] for kind in ("one", "several")}
     if not of["one"] or not of["several"]:
         return None
     one, several = best(of["one"]), best(of["several"])
@@ -70,7 +69,8 @@ def slabs(records):
 
 def finished_event(records):
     """A deferred call returns before the copy, or the copies of several threads are made by one."""
-    rows = {state: select(records, "scaling", direction="out", slabs="several", state=state) for state in ("idle", "wait done")}
+    rows = {state: select(records, "scaling", direction="out", slabs="several", state=state, sweep="threads")
+            for state in ("idle", "wait done")}
     if not all(rows.values()):
         return None
     speeds = {state: best(found) for state, found in rows.items()}
@@ -109,7 +109,7 @@ def discards(records):
     if not answers:
         return None
     return ("do writes undo a discard?", f"{len(answers) - len(wrong)} of {len(answers)} right" + (f"; not: {wrong[0]}" if wrong else ""),
-            "SLUICE_DISCARD=off" if wrong else "discard as now")
+            "SLUICE_DISCARD=off" if wrong else "discard")
 
 
 def held_up(records):
@@ -145,7 +145,7 @@ def read_mostly(records):
         return "read-mostly: is the content right?", f"wrong: {wrong[0]}", "never use it"
     unset, evict = (rows[step]["until_done_us"] for step in needed)
     return ("read-mostly: dropping a clean copy, of an eviction?", f"unset {unset:.0f}, eviction {evict:.0f} µs for 32 MiB",
-            "drop clean chunks so" if 2 * unset < evict else "evict as now")
+            "drop clean chunks by it" if 2 * unset < evict else "evict them")
 
 
 def in_place(records):
@@ -155,7 +155,7 @@ def in_place(records):
     if not host or not moved:
         return None
     top = max(host, key=lambda row: row["both_gbps"])
-    small = min(row["both_gbps"] for row in rows)
+    small = min(row["both_gbps"] for row in rows if row["memory"] != "device")
     return ("a kernel streams host memory both ways?", f"{top['both_gbps']:.1f} GB/s ({top['memory']}), least {small:.1f}; moved {moved:.1f}",
             "in place for what one launch uses once" if top["both_gbps"] > GOOD_SHARE * moved else "move it")
 
@@ -191,7 +191,7 @@ def tensor_maps(records):
     if not answers:
         return None
     if not shown:
-        return "does a tensor map show its address?", answers[0].get("answer", "not known"), "remember maps when they are made"
+        return "does a tensor map show its address?", answers[0]["what"], "not known: remember maps when they are made"
     return ("does a tensor map show its address?", shown[0].get("answer", ""),
             "scan parameters for it" if shown[0]["answer"].startswith("yes") else "remember maps when they are made")
 
@@ -216,7 +216,20 @@ def huge_pages(records):
             "yes" if share > 0.5 else "fragmented: expect 4 KiB copies")
 
 
-ALL = (out_threads, slabs, finished_event, pieces, both_directions, discards, in_threads, in_pieces, held_up, held_locks, read_mostly, in_place,
+def offloading(records):
+    """Of the GPT, with PyTorch's own offloading and with sluice."""
+    runs = {run["name"]: run["step_ms"] for run in records.get("framework", []) if run.get("step_ms")}
+    offloaded = [ms for name, ms in runs.items() if name.startswith("offloaded")]
+    ours = {name: ms for name, ms in runs.items() if name in ("gpt, 1/2", "gpt, 1/3", "gpt, 1/4")}
+    if not offloaded or not ours:
+        return None
+    slowest = max(ours.values())
+    figures = ", ".join(f"{name} {ms:.0f}" for name, ms in ours.items())
+    return ("a step with sluice and with FSDP2's offloading?", f"{figures}, offloaded {offloaded[0]:.0f} ms",
+            f"{offloaded[0] / slowest:.1f} times as fast as offloading" if slowest else "–")
+
+
+ALL = (out_threads, slabs, finished_event, pieces, both_directions, discards, offloading, in_threads, in_pieces, held_up, held_locks, read_mostly, in_place,
        copies, vmm, tensor_maps, link, huge_pages)
 
 

@@ -62,13 +62,14 @@ def machine(records):
 
 
 def doubts(records):
-    lines = [f"{row['probe']}: {row['what']}: {figure(row)}" for row in records.get("doubt", [])
-             if row.get("holds", True) and row["probe"] in ("reuse", "queue", "names") and "answer" in row]
-    return ["", "Answers: " + shorten("; ".join(lines), 900)] if lines else []
-
-
-def figure(row):
-    return row.get("answer") or f"{row.get('value'):.4g} {row.get('unit', '')}"
+    """What waits for a stream that does not move, and what returns."""
+    lines = []
+    for probe in ("reuse", "queue"):
+        for answer in ("waits", "returns"):
+            found = [row["what"] for row in records.get("doubt", []) if row["probe"] == probe and row.get("answer") == answer]
+            if found:
+                lines.append(f"{probe}: {answer}: " + shorten("; ".join(found), 600))
+    return ["", *lines] if lines else []
 
 
 def fit(sections):

@@ -14,7 +14,7 @@ import sys
 import time
 
 # In the order of the damage that a wrong guess does. Limits in seconds: a device is opened in up to two.
-PROBES = {"names": 20, "reuse": 10, "discards": 10, "events": 8, "prefetches": 8, "memory": 8, "queue": 15, "nodes": 8}
+PROBES = {"names": 20, "reuse": 10, "discards": 10, "events": 8, "prefetches": 8, "memory": 8, "queue": 15, "nodes": 8, "tensormap": 5}
 LAZY = ("memory", "reuse")  # ask what the driver does when a kernel is first used
 STOPPED, LOST = 124, 137  # as timeout(1) says it; the latter also of a process that no signal ends
 

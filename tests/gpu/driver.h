@@ -54,6 +54,23 @@
     X(cuDeviceGetPCIBusId)
 
 #define OPTIONAL_FUNCTIONS(X)                                                                                \
+    X(cuMemcpy)                                                                                              \
+    X(cuMemcpyAsync)                                                                                         \
+    X(cuMemcpyHtoD)                                                                                          \
+    X(cuMemcpyDtoH)                                                                                          \
+    X(cuMemcpyDtoD)                                                                                          \
+    X(cuMemcpyDtoDAsync)                                                                                     \
+    X(cuMemHostRegister)                                                                                     \
+    X(cuMemHostUnregister)                                                                                   \
+    X(cuMemCreate)                                                                                           \
+    X(cuMemRelease)                                                                                          \
+    X(cuMemAddressReserve)                                                                                   \
+    X(cuMemAddressFree)                                                                                      \
+    X(cuMemMap)                                                                                              \
+    X(cuMemUnmap)                                                                                            \
+    X(cuMemSetAccess)                                                                                        \
+    X(cuMemGetAllocationGranularity)                                                                         \
+    X(cuTensorMapEncodeTiled)                                                                                \
     X(cuMemDiscardBatchAsync)                                                                                \
     X(cuMemDiscardAndPrefetchBatchAsync)                                                                     \
     X(cuMemAllocAsync)                                                                                       \

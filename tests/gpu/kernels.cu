@@ -32,6 +32,12 @@ extern "C" __global__ void write_all(float4 *data, uint64_t count, float value)
         data[i] = make_float4(value, value, value, value);
 }
 
+extern "C" __global__ void copy_all(float4 *to, const float4 *from, uint64_t count)
+{
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) to[i] = from[i];
+}
+
 extern "C" __global__ void fill(unsigned *data, uint64_t count, unsigned value)
 {
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;

@@ -61,12 +61,13 @@ def meminfo_bytes(text):
 
 
 def spare_bytes():
-    """What the machine has, or what the control group leaves, without what the kernel would give back."""
+    """What the machine has, or what the control group leaves; files in memory can be given up."""
     spare = meminfo_bytes(read("/proc/meminfo")).get("MemAvailable", 0)
-    for limit, used in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
-        most, now = (read("/sys/fs/cgroup/" + name) for name in (limit, used))
+    for folder, limit, used, prefix in (("", "max", "current", ""), ("memory/", "limit_in_bytes", "usage_in_bytes", "total_")):
+        most, now, stat = (read(f"/sys/fs/cgroup/{folder}memory.{name}") for name in (limit, used, "stat"))
         if most and now and most.strip().isdigit():
-            spare = min(spare, max(0, int(most) - int(now)))
+            files = sum(map(int, re.findall(rf"^{prefix}(?:in)?active_file (\d+)$", stat or "", re.MULTILINE)))
+            spare = min(spare, max(0, int(most) - int(now) + files))
     return spare
 
 

@@ -36,7 +36,7 @@ def make_machine(options):
     software = ["--software"] if options.size == "software" else []
     sluice = os.path.join(options.build, "tools", "sluice")
     return [Part("machine", 15, [sys.executable, os.path.join(HERE, "machine.py"), os.path.join(options.parts, "machine"), *software]),
-            Part("touch", 30, [sys.executable, os.path.join(HERE, "touch_memory.py"), str(TOUCH_BYTES[options.size])]),
+            Part("touch", 30, [sys.executable, os.path.join(HERE, "touch_memory.py"), str(TOUCH_BYTES[options.size]), "25"]),
             Part("doctor", 15, [sluice, "doctor", *software]), *make_probes(options, {"device": 20})]
 
 
@@ -52,9 +52,14 @@ def make_frameworks(options, limit, *more):
     return [Part("frameworks", limit, command, {"LD_LIBRARY_PATH": options.torch_libraries})]
 
 
+# What else sluice could do, or should not: the last, where time is left.
+USES = {"beside": 20, "readmostly": 20, "streaming": 15, "copies": 15, "vmm": 20}
+
+
 def make_all(options):
     python = os.environ.get("PYTHON") or sys.executable
-    parts = make_probes(options, dict.fromkeys(("bandwidth", "residency", "moves", "remote", "calls", "allocate"), 20))
+    parts = make_probes(options, {"bandwidth": 20, "scaling": 45, **dict.fromkeys(("residency", "moves", "remote", "calls", "allocate"), 20),
+                                  **USES})
     if options.runtime:
         nccl = ["--nccl", options.nccl] if options.nccl else []
         parts.append(Part("gpt", 190, [sys.executable, os.path.join(HERE, "gpt.py"), options.build, "--data", options.data, "--size",
@@ -75,10 +80,11 @@ def make_parts(options):
         only = ["--only", options.programs] if options.programs else []
         return [*make_probes(options, {"device": 20}), *make_frameworks(options, None, *only)]
     if options.mode == "first":
-        return [*make_machine(options), *make_doubts(options), *make_probes(options, {"bandwidth": 20}),
-                *make_frameworks(options, None, "--plan", "first")]
+        return [*make_machine(options), *make_doubts(options), *make_probes(options, {"bandwidth": 20, "scaling": 45}),
+                *make_frameworks(options, None, "--plan", "first"), *make_probes(options, USES)]
     if options.mode == "again":
         changes = [word for change in options.change for word in ("--change", change)]
-        return [*make_probes(options, {"device": 20, "bandwidth": 20}),
-                *make_frameworks(options, 150, "--plan", "again", *changes), *make_probes(options, {"remote": 20, "calls": 20})]
+        return [*make_probes(options, {"device": 20, "bandwidth": 20, "scaling": 45}),
+                *make_frameworks(options, 150, "--plan", "again", *changes),
+                *make_probes(options, {"remote": 20, "calls": 20, **USES})]
     return [*make_doubts(options), *make_machine(options), *make_all(options)]

@@ -114,6 +114,12 @@ void launch_write(const struct probe *probe, CUdeviceptr data, uint64_t bytes, C
     launch(probe->write_all, blocks_for(count), THREADS, (void *[]){&data, &count, &value}, stream);
 }
 
+void launch_copy(const struct probe *probe, CUdeviceptr to, CUdeviceptr from, uint64_t bytes, CUstream stream)
+{
+    uint64_t count = bytes / 16;
+    launch(probe->copy_all, blocks_for(count), THREADS, (void *[]){&to, &from, &count}, stream);
+}
+
 void launch_fill(const struct probe *probe, CUdeviceptr data, uint64_t bytes, unsigned value, CUstream stream)
 {
     uint64_t count = bytes / 4;

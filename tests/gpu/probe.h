@@ -15,7 +15,7 @@
 struct probe {
     CUdevice device;
     CUcontext context;
-    CUfunction spin, nothing, read_all, write_all, product, fill, count_others;
+    CUfunction spin, nothing, read_all, write_all, product, copy_all, fill, count_others;
     CUdeviceptr scratch; /* device memory that kernels may write a result to */
     uint64_t bytes;      /* managed memory that a part may have populated at one time */
     uint64_t spin_count; /* for about 20 ms, or what the command line allows */
@@ -48,6 +48,9 @@ void launch_spin(const struct probe *probe, CUstream stream);
 void launch_nothing(const struct probe *probe, CUstream stream);
 void launch_read(const struct probe *probe, CUdeviceptr data, uint64_t bytes, CUstream stream);
 void launch_write(const struct probe *probe, CUdeviceptr data, uint64_t bytes, CUstream stream);
+/* `bytes` each are read and written. */
+void launch_copy(const struct probe *probe, CUdeviceptr to, CUdeviceptr from, uint64_t bytes,
+                 CUstream stream);
 /* Words, not bytes: all of `data` becomes `value`. */
 void launch_fill(const struct probe *probe, CUdeviceptr data, uint64_t bytes, unsigned value,
                  CUstream stream);
@@ -79,10 +82,17 @@ void part_residency(struct probe *probe);
 void part_moves(struct probe *probe);
 void part_remote(struct probe *probe);
 void part_calls(struct probe *probe);
+void part_scaling(struct probe *probe);
+void part_beside(struct probe *probe);
+void part_readmostly(struct probe *probe);
+void part_streaming(struct probe *probe);
+void part_copies(struct probe *probe);
+void part_vmm(struct probe *probe);
 void part_allocate(struct probe *probe);
-/* What sluice's makers doubt: see answer.h for what these print. part_names opens no device: it is given
- * nothing. */
+/* What sluice's makers doubt: see answer.h for what these print. part_names and part_tensormap
+ * open no device: they are given nothing. */
 void part_names(struct probe *probe);
+void part_tensormap(struct probe *probe);
 void part_events(struct probe *probe);
 void part_prefetches(struct probe *probe);
 void part_memory(struct probe *probe);

@@ -1,8 +1,10 @@
 /* How fast prefetches move data, and how long they hold up the thread that calls them: by direction, size of
  * a call, number of calling threads, and on a stream that is idle or has work before them. Explicit copies of
  * pinned memory say what the link can do. All memory is advised as sluice advises it. */
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "probe.h"
 
@@ -146,6 +148,40 @@ static void measure_setup(const struct probe *probe, const struct setup *setup, 
            best.longest_call_seconds * 1e6, best.blocked_seconds, best.seconds);
 }
 
+static bool read_word(const char *path, const char *name, char *out, size_t size)
+{
+    char full[256];
+    snprintf(full, sizeof full, path, name);
+    FILE *file = fopen(full, "r");
+    bool read = file && fgets(out, (int)size, file);
+    if (file) fclose(file);
+    if (read) out[strcspn(out, "\n\"\\")] = '\0';
+    return read;
+}
+
+/* Speed and width of the link as they are while the device works: it is slower when it is idle. By the kernel
+ * or, where that shows no PCI device, by nvidia-smi. Texts of at least 64 bytes; empty if neither knows. */
+static void find_link(const struct probe *probe, char *speed, char *width)
+{
+    char bus[32] = "";
+    speed[0] = width[0] = '\0';
+    if (cu.cuDeviceGetPCIBusId(bus, sizeof bus, probe->device) != CUDA_SUCCESS) return;
+    for (char *c = bus; *c; c++) *c = (char)tolower((unsigned char)*c);
+    if (read_word("/sys/bus/pci/devices/%s/current_link_speed", bus, speed, 64) &&
+        read_word("/sys/bus/pci/devices/%s/current_link_width", bus, width, 64))
+        return;
+    speed[0] = width[0] = '\0';
+    FILE *smi = popen("nvidia-smi --id=0 --query-gpu=pcie.link.gen.current,pcie.link.width.current "
+                      "--format=csv,noheader 2>/dev/null",
+                      "r");
+    int generation, lanes;
+    if (smi && fscanf(smi, "%d , %d", &generation, &lanes) == 2) {
+        snprintf(speed, 64, "PCIe %d", generation);
+        snprintf(width, 64, "%d", lanes);
+    }
+    if (smi) pclose(smi);
+}
+
 /* Explicit copies between pinned and device memory. */
 static void measure_copies(const struct probe *probe, uint64_t bytes, const CUstream *streams)
 {
@@ -175,9 +211,11 @@ static void measure_copies(const struct probe *probe, uint64_t bytes, const CUst
                 MUST(cu.cuEventDestroy(end[way]));
             }
         }
+        char speed[64], width[64];
+        find_link(probe, speed, width);
         printf("{\"part\": \"copy\", \"direction\": \"%s\", \"bytes\": %llu, \"gbps_in\": %.3f, "
-               "\"gbps_out\": %.3f}\n",
-               direction_names[direction], (unsigned long long)bytes, best[IN], best[OUT]);
+               "\"gbps_out\": %.3f, \"link_speed\": \"%s\", \"link_width\": \"%s\"}\n",
+               direction_names[direction], (unsigned long long)bytes, best[IN], best[OUT], speed, width);
     }
     for (int i = 0; i < 2; i++) {
         MUST(cu.cuMemFreeHost(host[i]));

@@ -210,6 +210,20 @@ def print_calls(records):
            for a in records.get("allocate", [])])
 
 
+# Kinds of records whose fields are their columns.
+PLAIN = {"scaling": "Prefetches by threads, ranges and size of a call", "beside": "What calls wait beside prefetches",
+         "readmostly": "Read-mostly: what a step costs, and whether the content is right", "streaming": "A kernel that streams host memory",
+         "copies": "Copies from and to managed memory", "vmm": "The virtual-memory API", "touched": "Host memory, used once",
+         "kernel_log": "Messages of the kernel"}
+
+
+def print_plain(records):
+    for kind, title in PLAIN.items():
+        rows = records.get(kind, [])
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        table(title, [name.replace("_", " ") for name in names], [[row.get(name, "–") for name in names] for row in rows])
+
+
 def main():
     folder, path, size, mode = sys.argv[1:]
     records = load(folder)
@@ -236,6 +250,7 @@ def main():
     print_transfers(records)
     print_places(records)
     print_calls(records)
+    print_plain(records)
     print("\nProblems:" if problems else "\nNo problems.")
     for problem in problems:
         print(f"- {problem}")

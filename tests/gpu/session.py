@@ -112,7 +112,10 @@ class Session:
         with self.lock:
             if self.ended.is_set() and not final:
                 return None  # the last ones are there
-            text = digest.make(self.options.parts, self.options.size, self.options.mode, final)
+            try:
+                text = digest.make(self.options.parts, self.options.size, self.options.mode, final)
+            except Exception as error:  # whatever a part printed: the archive has to come home
+                text = f"No digest: {type(error).__name__}: {error}\n"
             try:
                 archive.replace(os.path.join(self.options.out, "digest.md"), text.encode())
                 archive.replace(os.path.join(self.options.work, "digest.md"), text.encode())

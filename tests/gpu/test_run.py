@@ -3,6 +3,7 @@ early leaves what it had; without a GPU it ends with 77.
 
 Usage: test_run.py BUILD TEST...   (the tests' names are the class and method names of unittest)
 """
+import concurrent.futures
 import json
 import os
 import re
@@ -25,7 +26,7 @@ MOST_ARCHIVE_BYTES = 16 << 20
 # What may be missing on no machine; the driver and the CUDA runtime come from the vendor, or are in the kit.
 BARE = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "libstdc++.so.6",
         "libgcc_s.so.1", "libcuda.so.1", "libcudart.so.13", "libcudart.so.12", "libnccl.so.2"}
-PROBES = {"names", "reuse", "discards", "events", "prefetches", "memory", "queue", "nodes"}
+PROBES = {"names", "reuse", "discards", "events", "prefetches", "memory", "queue", "nodes", "tensormap"}
 SOFTWARE = os.path.join(BUILD, "subprojects", "softcuda", "lib")
 GPT_FIELDS = {"name", "identical", "step_ms", "losses", "weights_hash", "sluice", "budget_bytes"}
 
@@ -113,6 +114,11 @@ class Packed(unittest.TestCase):
         cls.bytes = sum(os.path.getsize(file) for file in cls.files)
         cls.result = Call(cls.kit, "--quick")
         cls.found = cls.result.found
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # their parts mostly wait
+            cls.first = pool.submit(Call, cls.kit, "--first")
+            cls.again = pool.submit(Call, cls.kit, "--again", "--change", "SLUICE_DISCARD=off")
+            cls.ended = {(number, until): pool.submit(Call, cls.kit, "--first", until=until, number=number)
+                         for number in (signal.SIGTERM, signal.SIGKILL) for until in ("doubts", "frameworks")}
 
     def test_is_small(self):
         self.assertLessEqual(self.bytes, MOST_BYTES)
@@ -147,7 +153,7 @@ class Packed(unittest.TestCase):
         answers = {}
         for answer in self.found["doubt"]:
             answers.setdefault(answer["probe"], []).append(answer)
-        least = {"names": 18, "reuse": 18, "discards": 20, "events": 20, "prefetches": 20, "memory": 12, "queue": 20, "nodes": 8}
+        least = {"names": 18, "reuse": 18, "discards": 20, "events": 20, "prefetches": 20, "memory": 12, "queue": 20, "nodes": 8, "tensormap": 1}
         for probe, count in least.items():
             self.assertGreaterEqual(len(answers.get(probe, [])), count, probe)
         self.assertGreaterEqual(sum("holds" in answer for answer in self.found["doubt"]), 20)
@@ -167,10 +173,12 @@ class Packed(unittest.TestCase):
 
     def test_every_part_ran(self):
         self.assertEqual(set(self.result.parts),
-                         {"machine", "touch", "doctor", "doubts", "device", "bandwidth", "residency", "moves", "remote", "calls", "allocate", "programs", "gpt",
+                         {"machine", "touch", "doctor", "doubts", "device", "bandwidth", "scaling", "beside", "readmostly", "streaming",
+                          "copies", "vmm", "residency", "moves", "remote", "calls", "allocate", "programs", "gpt",
                           "torch"} | PROBES)
         for kind, least in (("copy", 3), ("bandwidth", 30), ("residency", 20), ("moves", 30), ("stream", 4),
-                            ("product", 7), ("calls", 50), ("allocate", 2), ("program", 5)):
+                            ("product", 7), ("calls", 50), ("allocate", 2), ("program", 5), ("scaling", 50), ("beside", 40), ("readmostly", 38),
+                            ("streaming", 6), ("copies", 48), ("vmm", 2)):
             self.assertGreaterEqual(len(self.found.get(kind, [])), least, kind)
 
     def check_left(self, call):
@@ -180,7 +188,7 @@ class Packed(unittest.TestCase):
         self.assertLessEqual(os.path.getsize(os.path.join(call.out, "gpu-results.tar.gz")), MOST_ARCHIVE_BYTES)
 
     def test_first_call(self):
-        call = Call(self.kit, "--first")
+        call = self.first.result()
         self.check_left(call)
         self.assertTrue(call.stdout.endswith(call.digest + "\n"))
         self.assertEqual(call.found["problems"], [], call.stderr)
@@ -190,7 +198,7 @@ class Packed(unittest.TestCase):
         self.assertIn("parts/machine/proc-buddyinfo.txt", call.contents)
 
     def test_second_call(self):
-        call = Call(self.kit, "--again", "--change", "SLUICE_DISCARD=off")
+        call = self.again.result()
         self.check_left(call)
         self.assertEqual(call.found["problems"], [], call.stderr)
         self.assertLessEqual({"bandwidth", "frameworks", "remote", "calls"}, set(call.parts))
@@ -198,7 +206,7 @@ class Packed(unittest.TestCase):
 
     def test_first_call_is_told_to_end(self):
         for until in ("doubts", "frameworks"):
-            call = Call(self.kit, "--first", until=until, number=signal.SIGTERM)
+            call = self.ended[signal.SIGTERM, until].result()
             self.check_left(call)
             self.assertEqual(call.returncode, 128 + signal.SIGTERM)
             self.assertTrue(call.stdout.endswith(call.digest + "\n"))
@@ -207,7 +215,7 @@ class Packed(unittest.TestCase):
 
     def test_first_call_is_killed(self):
         for until in ("doubts", "frameworks"):
-            call = Call(self.kit, "--first", until=until, number=signal.SIGKILL)
+            call = self.ended[signal.SIGKILL, until].result()
             self.check_left(call)
             self.assertEqual(call.returncode, -signal.SIGKILL)
             self.assertIn("Not complete", call.digest)
@@ -223,6 +231,33 @@ class Packed(unittest.TestCase):
                  if row["advice"] == "host, accessed by"}
         self.assertTrue(after["fetched, then read"])
         self.assertFalse(after["evicted, then read"])
+
+    def test_prefetches_by_threads(self):
+        """Each setup once, and bytes in the direction in question alone."""
+        rows = self.found["scaling"]
+        self.assertEqual({row["threads"] for row in rows}, {1, 2, 4, 8})
+        self.assertEqual({row["state"] for row in rows}, {"idle", "queued", "wait done", "wait pending", "ours"})
+        self.assertEqual({row["slabs"] for row in rows}, {"one", "several"})
+        for row in rows:
+            self.assertEqual(row["gbps_in"] > 0, row["direction"] != "out", row)
+            self.assertEqual(row["gbps_out"] > 0, row["direction"] != "in", row)
+
+    def test_streams_use_the_link(self):
+        """A kernel that reads and writes host memory moves more than one that does either; softcuda's link has both directions."""
+        for row in self.found["streaming"]:
+            if row["memory"] != "device":
+                self.assertGreater(row["both_gbps"], 1.5 * row["read_gbps"], row)
+
+    def test_read_mostly_is_right(self):
+        self.assertEqual({row["right"] for row in self.found["readmostly"]}, {True})
+
+    def test_what_the_driver_lacks_is_said(self):
+        """softcuda has no memory of a NUMA node and no tensor maps."""
+        said = [row["said"] for row in self.found["vmm"] if row["memory"] == "host"]
+        self.assertEqual(len(said), 1)
+        self.assertTrue(said[0].startswith("not supported"), said)
+        answer = next(row for row in self.found["doubt"] if row["probe"] == "tensormap")
+        self.assertTrue(answer["what"].startswith("not supported"), answer)
 
     def test_gpt_runs_are_judged(self):
         runs = {row["name"]: row for row in self.found["gpt"]}

@@ -13,11 +13,17 @@ static const struct {
     const char *name;
     void (*run)(struct probe *probe);
 } parts[] = {
-    {"device", part_device},         {"bandwidth", part_bandwidth}, {"residency", part_residency},
-    {"moves", part_moves},           {"remote", part_remote},       {"calls", part_calls},
-    {"allocate", part_allocate},     {"names", part_names},         {"events", part_events},
-    {"prefetches", part_prefetches}, {"memory", part_memory},       {"nodes", part_nodes},
-    {"queue", part_queue},           {"discards", part_discards},   {"reuse", part_reuse},
+    {"device", part_device},         {"bandwidth", part_bandwidth},
+    {"scaling", part_scaling},       {"beside", part_beside},
+    {"readmostly", part_readmostly}, {"streaming", part_streaming},
+    {"copies", part_copies},         {"vmm", part_vmm},
+    {"residency", part_residency},   {"moves", part_moves},
+    {"remote", part_remote},         {"calls", part_calls},
+    {"allocate", part_allocate},     {"names", part_names},
+    {"events", part_events},         {"prefetches", part_prefetches},
+    {"memory", part_memory},         {"nodes", part_nodes},
+    {"queue", part_queue},           {"discards", part_discards},
+    {"reuse", part_reuse},           {"tensormap", part_tensormap},
 };
 enum { PART_COUNT = sizeof parts / sizeof *parts };
 
@@ -58,6 +64,19 @@ static bool read_arguments(struct arguments *out, int argc, char **argv)
     return out->part >= 0 && out->width % 16 == 0 && out->width <= 1 << 15;
 }
 
+/* What the control group holds of files, which it can give up. */
+static uint64_t file_bytes(void)
+{
+    unsigned long long value, sum = 0;
+    char line[256];
+    FILE *file = fopen("/sys/fs/cgroup/memory.stat", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "active_file %llu", &value) == 1 || sscanf(line, "inactive_file %llu", &value) == 1)
+            sum += value;
+    if (file) fclose(file);
+    return sum;
+}
+
 /* What the machine can spare: MemAvailable, and what the control group leaves. */
 static uint64_t free_host_bytes(void)
 {
@@ -70,7 +89,8 @@ static uint64_t free_host_bytes(void)
     if (file) fclose(file);
     FILE *most = fopen("/sys/fs/cgroup/memory.max", "r"), *now = fopen("/sys/fs/cgroup/memory.current", "r");
     if (most && now && fscanf(most, "%llu", &value) == 1 && fscanf(now, "%llu", &used) == 1) {
-        uint64_t left = value > used ? value - used : 0;
+        uint64_t files = file_bytes(), held = used > files ? used - files : 0;
+        uint64_t left = value > held ? value - held : 0;
         if (left < available) available = left;
     }
     if (most) fclose(most);
@@ -121,6 +141,7 @@ static void probe_open(struct probe *probe, const struct arguments *arguments)
     MUST(cu.cuModuleGetFunction(&probe->read_all, module, "read_all"));
     MUST(cu.cuModuleGetFunction(&probe->write_all, module, "write_all"));
     MUST(cu.cuModuleGetFunction(&probe->product, module, "product"));
+    MUST(cu.cuModuleGetFunction(&probe->copy_all, module, "copy_all"));
     MUST(cu.cuModuleGetFunction(&probe->fill, module, "fill"));
     MUST(cu.cuModuleGetFunction(&probe->count_others, module, "count_others"));
     MUST(cu.cuMemAlloc(&probe->scratch, 4096));
@@ -146,8 +167,8 @@ int main(int argc, char **argv)
     setenv("CUDA_MODULE_LOADING", "EAGER", 0); /* no kernel's first launch pays for its loading */
     if (!driver_load()) return EXIT_SKIPPED;
     answer_for(parts[arguments.part].name);
-    if (parts[arguments.part].run == part_names) {
-        part_names(NULL);
+    if (parts[arguments.part].run == part_names || parts[arguments.part].run == part_tensormap) {
+        parts[arguments.part].run(NULL);
         return EXIT_SUCCESS;
     }
     probe_open(&probe, &arguments);

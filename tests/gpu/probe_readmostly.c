@@ -1,0 +1,106 @@
+/* What read-mostly saves and costs: with it, a fetch leaves a valid copy on the host, and unsetting it with
+ * preferred location host gives the device's copy up. What each step takes and moves, what the first write to
+ * such memory costs, and whether the content stays right, seen from the device and from the host. */
+#include <stdio.h>
+
+#include "probe.h"
+
+/* History and the measured step, by the letters of move() in probe.h and these:
+ *   r  set read-mostly        u  unset it
+ *   k  a kernel reads all     t  the host writes a word of each page, what it is already */
+static const struct {
+    const char *name, *history;
+    char step;
+} steps[] = {
+    {"fetch", "he", 'd'},
+    {"evict, clean", "hedk", 'e'},
+    {"set, on the host", "he", 'r'},
+    {"set, resident", "hed", 'r'},
+    {"fetch, read-mostly", "her", 'd'},
+    {"unset, clean", "herdk", 'u'},
+    {"evict, read-mostly", "herdk", 'e'},
+    {"unset after an eviction", "herdke", 'u'},
+    {"read, resident", "hedk", 'k'},
+    {"read, read-mostly", "herdk", 'k'},
+    {"read after unset", "herdku", 'k'},
+    {"fetch after unset", "herdku", 'd'},
+    {"write, resident", "hedk", 'w'},
+    {"first write, read-mostly", "herdk", 'w'},
+    {"second write, read-mostly", "herdkw", 'w'},
+    {"unset, written", "herdkw", 'u'},
+    {"host write, on the host", "he", 't'},
+    {"host write, read-mostly", "herdk", 't'},
+    {"fetch after a host write, read-mostly", "herdkt", 'd'},
+};
+
+/* What `h` and a kernel's `w` leave in each word. */
+enum { OF_HOST = 0x01010101, OF_KERNEL = 0x3f800000 };
+
+static void take(const struct probe *probe, char step, CUdeviceptr memory, uint64_t bytes, CUstream stream)
+{
+    volatile unsigned *words = (volatile unsigned *)(uintptr_t)memory;
+    if (step == 'r')
+        advise(probe, memory, bytes, CU_MEM_ADVISE_SET_READ_MOSTLY, true);
+    else if (step == 'u')
+        advise(probe, memory, bytes, CU_MEM_ADVISE_UNSET_READ_MOSTLY, true);
+    else if (step == 'k')
+        launch_read(probe, memory, bytes, stream);
+    else if (step == 't')
+        for (uint64_t at = 0; at < bytes / sizeof *words; at += 4096 / sizeof *words) words[at] = OF_HOST;
+    else
+        move(probe, step, memory, bytes, stream);
+}
+
+struct cost {
+    double call_seconds, all_seconds;
+    int64_t device_bytes_taken;
+    bool right;
+};
+
+static struct cost measure(const struct probe *probe, size_t row, uint64_t bytes, CUstream stream)
+{
+    struct cost cost = {0};
+    unsigned expected = OF_HOST;
+    CUdeviceptr memory = managed_new(probe, bytes, ADVICE_HOST_ACCESSED_BY);
+    for (const char *s = steps[row].history; *s; s++) {
+        take(probe, *s, memory, bytes, stream);
+        MUST(cu.cuStreamSynchronize(stream));
+        if (*s == 'w') expected = OF_KERNEL;
+    }
+    if (steps[row].step == 'w') expected = OF_KERNEL;
+    uint64_t free_before = free_device_bytes();
+    double before = now_seconds();
+    take(probe, steps[row].step, memory, bytes, stream);
+    cost.call_seconds = now_seconds() - before;
+    MUST(cu.cuStreamSynchronize(stream));
+    cost.all_seconds = now_seconds() - before;
+    cost.device_bytes_taken = (int64_t)free_before - (int64_t)free_device_bytes();
+    launch_count(probe, memory, bytes, expected, stream);
+    cost.right = counted(probe, stream) == 0;
+    cost.right = words_other_than((const void *)(uintptr_t)memory, bytes, expected) == 0 && cost.right;
+    MUST(cu.cuMemFree(memory));
+    return cost;
+}
+
+void part_readmostly(struct probe *probe)
+{
+    static const uint64_t sizes_mib[] = {32, 2};
+    CUstream stream = stream_new();
+    for (size_t size = 0; size < sizeof sizes_mib / sizeof *sizes_mib; size++) {
+        uint64_t bytes = sizes_mib[size] * MIB;
+        for (size_t row = 0; row < sizeof steps / sizeof *steps; row++) {
+            struct cost best = measure(probe, row, bytes, stream);
+            for (int i = 0; i < probe->repeat; i++) {
+                struct cost cost = measure(probe, row, bytes, stream);
+                bool right = best.right && cost.right;
+                if (cost.all_seconds < best.all_seconds) best = cost;
+                best.right = right;
+            }
+            printf("{\"part\": \"readmostly\", \"step\": \"%s\", \"bytes\": %llu, \"call_us\": %.2f, "
+                   "\"until_done_us\": %.2f, \"device_bytes_taken\": %lld, \"right\": %s}\n",
+                   steps[row].name, (unsigned long long)bytes, best.call_seconds * 1e6,
+                   best.all_seconds * 1e6, (long long)best.device_bytes_taken, best.right ? "true" : "false");
+        }
+    }
+    MUST(cu.cuStreamDestroy(stream));
+}
