@@ -23,20 +23,30 @@ struct memory {
     CUevent behind; /* recorded after the program's last free of it; the next launch waits for it; or NULL */
 };
 
+/* Memory of another capture that this one frees. */
+struct freed_elsewhere {
+    struct freed_elsewhere *next;
+    CUdeviceptr address;
+};
+
 struct capture {
     struct capture *next;
-    cuuint64_t id; /* unique among the captures of the process */
+    cuuint64_t id;   /* unique among the captures of the process */
+    CUgraph graph;   /* the captured one; NULL: it was destroyed */
+    uint64_t number; /* of that graph: sl_captured_graph */
     CUuserObject object;
     struct memory *memory;
+    struct freed_elsewhere *frees;
     bool over; /* no graph refers to it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no driver function is called while it is held */
 static struct capture *captures;
 static struct sl_map addresses;  /* addresses of all captures' memory; the values are unused */
+static uint64_t graphs;          /* captured graphs so far */
 static _Atomic bool any;         /* entries exist or existed */
 static _Atomic bool any_over;    /* some entries are over */
-static _Atomic uint64_t changes; /* counts events that may leave memory unmarked although it is in use */
+static _Atomic uint64_t changes; /* counts events after which a launch may have something to mark */
 
 struct stream_capture {
     cuuint64_t id;
@@ -90,6 +100,32 @@ static void CUDA_CB end_capture(void *argument)
     pthread_mutex_unlock(&lock);
 }
 
+/* The number of the graph; 0: none of a capture. Precondition: the lock is held. */
+static uint64_t number_of(CUgraph graph)
+{
+    for (const struct capture *capture = captures; capture && graph; capture = capture->next)
+        if (!capture->over && capture->graph == graph) return capture->number;
+    return 0;
+}
+
+uint64_t sl_captured_graph(CUgraph graph)
+{
+    if (!atomic_load(&any)) return 0;
+    pthread_mutex_lock(&lock);
+    uint64_t number = number_of(graph);
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+void sl_captured_graph_destroyed(CUgraph graph)
+{
+    if (!atomic_load(&any)) return;
+    pthread_mutex_lock(&lock);
+    for (struct capture *capture = captures; capture; capture = capture->next)
+        if (capture->graph == graph) capture->graph = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
 /* Makes the graph that is being captured refer to a new entry. */
 static enum sl_status add_capture(const struct stream_capture *where)
 {
@@ -103,6 +139,9 @@ static enum sl_status add_capture(const struct stream_capture *where)
         return SL_ERR_UNSUPPORTED;
     }
     pthread_mutex_lock(&lock);
+    capture->number = number_of(where->graph); /* several captures may extend one graph */
+    if (!capture->number) capture->number = ++graphs;
+    capture->graph = where->graph;
     capture->next = captures;
     captures = capture;
     pthread_mutex_unlock(&lock);
@@ -188,12 +227,36 @@ bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUd
     return sl_memory_status(status, result);
 }
 
-/* A launch of this graph frees memory of another one: the memory lives as long as either graph. Unlike in the
- * driver, the memory stays allocated after that launch. */
-static CUresult free_of_another(const struct stream_capture *where, CUuserObject object, bool freed)
+/* Notes that launches of this graph free memory of another one. */
+static enum sl_status note_free(const struct stream_capture *where, CUdeviceptr address)
 {
-    if (freed) return CUDA_ERROR_INVALID_VALUE;
-    return sl_driver_functions()->graph_retain_user_object(where->graph, object, 1, 0);
+    struct freed_elsewhere *freed = malloc(sizeof *freed);
+    pthread_mutex_lock(&lock);
+    bool known = find_capture(where->id) != NULL;
+    pthread_mutex_unlock(&lock);
+    enum sl_status status = !freed ? SL_ERR_NO_MEMORY : known ? SL_OK : add_capture(where);
+    pthread_mutex_lock(&lock);
+    struct capture *capture = status == SL_OK ? find_capture(where->id) : NULL;
+    if (capture) {
+        *freed = (struct freed_elsewhere){capture->frees, address};
+        capture->frees = freed;
+        atomic_fetch_add(&changes, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!capture) free(freed);
+    return status;
+}
+
+/* A launch of this graph frees memory of another one: the memory lives as long as either graph. Unlike in the
+ * driver, the memory stays allocated after that launch, but the other graph may be launched again. */
+static CUresult free_of_another(const struct stream_capture *where, CUuserObject object, CUdeviceptr address,
+                                bool freed)
+{
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+    if (freed || !sl_memory_status(note_free(where, address), &result)) return result;
+    return result == CUDA_SUCCESS
+               ? sl_driver_functions()->graph_retain_user_object(where->graph, object, 1, 0)
+               : result;
 }
 
 bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *result)
@@ -212,7 +275,7 @@ bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *r
     pthread_mutex_unlock(&lock);
     if (!memory) return false;
     *result = was_freed ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    if (!own) *result = free_of_another(&where, object, was_freed);
+    if (!own) *result = free_of_another(&where, object, address, was_freed);
     return true;
 }
 
@@ -238,7 +301,7 @@ bool sl_captured_free(CUdeviceptr address, const CUstream *stream, CUresult *res
     CUevent behind = point_of(stream);
     pthread_mutex_lock(&lock);
     struct memory *memory = find_memory(address, &owner);
-    *result = !memory || memory->freed ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    *result = !memory || memory->freed || !memory->in_use ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (*result == CUDA_SUCCESS) {
         CUevent before = memory->behind;
         memory->in_use = false;
@@ -258,34 +321,88 @@ static bool touches(const struct sl_footprint *footprint, const struct memory *m
     return false;
 }
 
-/* Marks the memory that the launch allocates as in use. Returns a free that the launch has to wait for, or
- * NULL. Memory that is not in use can only be touched by a launch of its own graph, which allocates it. */
-static CUevent take_into_use(const struct sl_footprint *footprint)
+/* Whether memory that the graph allocates, and does not free itself, is in use. Precondition: the lock is
+ * held. */
+static bool holds_memory(uint64_t graph)
 {
-    CUevent behind = NULL;
-    pthread_mutex_lock(&lock);
-    for (struct capture *capture = captures; capture && !behind; capture = capture->next)
-        for (struct memory *memory = capture->memory; memory && !behind; memory = memory->next)
-            if (!memory->freed && !memory->in_use && touches(footprint, memory)) {
-                memory->in_use = true;
-                behind = memory->behind;
-                memory->behind = NULL;
-            }
-    pthread_mutex_unlock(&lock);
-    return behind;
+    for (const struct capture *capture = captures; capture && graph; capture = capture->next)
+        for (const struct memory *memory = capture->memory; memory; memory = memory->next)
+            if (capture->number == graph && !memory->freed && memory->in_use) return true;
+    return false;
 }
 
-void sl_captured_launch(const struct sl_footprint *footprint, CUstream stream, uint64_t *seen)
+/* Memory of other graphs that a launch of this one frees may be allocated again. Precondition: the lock is
+ * held. */
+static void free_elsewhere(uint64_t graph)
+{
+    struct capture *owner;
+    for (const struct capture *capture = captures; capture && graph; capture = capture->next)
+        for (const struct freed_elsewhere *freed = capture->frees; freed; freed = freed->next) {
+            struct memory *memory = capture->number == graph ? find_memory(freed->address, &owner) : NULL;
+            if (!memory || !memory->in_use) continue;
+            memory->in_use = false;
+            atomic_fetch_add(&changes, 1);
+        }
+}
+
+/* Marks the memory that the launch allocates as in use. Returns a free that the launch has to wait for, or
+ * NULL. Memory that is not in use can only be touched by a launch of its own graph, which allocates it.
+ * Precondition: the lock is held. */
+static CUevent take_into_use(uint64_t graph, const struct sl_footprint *footprint)
+{
+    for (struct capture *capture = captures; capture; capture = capture->next)
+        for (struct memory *memory = capture->memory; memory; memory = memory->next) {
+            if (memory->freed || memory->in_use) continue;
+            if (!(graph && capture->number == graph) && !(footprint && touches(footprint, memory))) continue;
+            CUevent behind = memory->behind;
+            memory->in_use = true;
+            memory->behind = NULL;
+            atomic_fetch_add(&changes, 1); /* another graph may free it */
+            if (behind) return behind;
+        }
+    return NULL;
+}
+
+/* One step of the launch. *behind: a free that it has to wait for, and then goes on; NULL: it was the last.
+ */
+static CUresult take_step(struct sl_captured_part *part, const struct sl_footprint *footprint, bool first,
+                          CUevent *behind)
+{
+    pthread_mutex_lock(&lock);
+    bool refused = first && !part->frees && holds_memory(part->graph);
+    *behind = refused ? NULL : take_into_use(part->graph, footprint);
+    if (!refused && !*behind) free_elsewhere(part->graph);
+    part->holds = holds_memory(part->graph);
+    part->seen = atomic_load(&changes);
+    pthread_mutex_unlock(&lock);
+    return refused ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult sl_captured_launch(struct sl_captured_part *part, const struct sl_footprint *footprint,
+                            CUstream stream)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    uint64_t now = atomic_load(&changes);
     CUevent behind;
-    if (*seen == now || !footprint) return;
-    *seen = now;
-    while ((behind = take_into_use(footprint))) {
+    if (part->seen == atomic_load(&changes))
+        return part->holds && !part->frees ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    CUresult result = take_step(part, footprint, true, &behind);
+    while (behind) {
         driver->stream_wait_event(stream, behind, 0);
         driver->event_destroy(behind);
+        take_step(part, footprint, false, &behind);
     }
+    return result;
+}
+
+void sl_captured_launch_refused(struct sl_captured_part *part)
+{
+    if (!part->graph || part->frees) return;
+    pthread_mutex_lock(&lock);
+    for (struct capture *capture = captures; capture; capture = capture->next)
+        for (struct memory *memory = capture->memory; memory; memory = memory->next)
+            if (capture->number == part->graph && !memory->freed) memory->in_use = false;
+    atomic_fetch_add(&changes, 1);
+    pthread_mutex_unlock(&lock);
 }
 
 void sl_captured_out_of_order(CUstream stream)
@@ -338,6 +455,10 @@ void sl_captured_settle(void)
         for (struct memory *memory = capture->memory, *following; memory; memory = following) {
             following = memory->next;
             give_back(memory);
+        }
+        for (struct freed_elsewhere *freed = capture->frees, *following; freed; freed = following) {
+            following = freed->next;
+            free(freed);
         }
         free(capture);
     }

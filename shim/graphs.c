@@ -28,7 +28,7 @@ struct executable {
     bool waits;   /* one of them waits for something other than the device, for example a host function */
     struct sl_footprint *joined;
     bool joined_is_old;
-    uint64_t captured_seen; /* of sl_captured_launch */
+    struct sl_captured_part captured;
     unsigned long long flags;
     struct sl_graph_pieces *pieces; /* NULL: it fits the budget */
 };
@@ -154,7 +154,7 @@ static const struct sl_footprint *footprint_of(struct executable *executable)
         free(executable->joined);
         executable->joined = join(executable);
         executable->joined_is_old = false;
-        executable->captured_seen = 0;
+        executable->captured.seen = 0;
     }
     return executable->joined;
 }
@@ -177,6 +177,8 @@ void sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags)
     size_t unread = 0;
     executable->joined_is_old = true;
     executable->flags = flags;
+    executable->captured.graph = sl_captured_graph(graph);
+    executable->captured.frees = flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
     executable->partial = !sl_graph_walk(&executable->nodes, graph);
     for (size_t i = 0; i < executable->nodes.count && i < SL_NONE; i++) {
         const struct sl_graph_node *node = &executable->nodes.list[i];
@@ -272,6 +274,7 @@ void sl_graphs_updated(CUgraphExec exec, CUgraph graph)
     struct executable *executable = find(exec);
     if (!executable) return;
     adopt(executable, WHOLE, 0, executable->nodes.count, graph);
+    executable->captured.graph = sl_captured_graph(graph);
     if (executable->pieces)
         sl_graph_pieces_update(executable->pieces, graph);
     else
@@ -334,10 +337,16 @@ struct sl_graph_pieces *sl_graphs_pieces(CUgraphExec exec)
     return executable ? executable->pieces : NULL;
 }
 
-void sl_graphs_launch(CUgraphExec exec, CUstream stream)
+CUresult sl_graphs_launch(CUgraphExec exec, CUstream stream)
 {
     struct executable *executable = find(exec);
-    if (executable) sl_captured_launch(executable->joined, stream, &executable->captured_seen);
+    return executable ? sl_captured_launch(&executable->captured, executable->joined, stream) : CUDA_SUCCESS;
+}
+
+void sl_graphs_launch_refused(CUgraphExec exec)
+{
+    struct executable *executable = find(exec);
+    if (executable) sl_captured_launch_refused(&executable->captured);
 }
 
 /* The child has none of the parent's graphs; their memory is left to the copy. */

@@ -31,8 +31,11 @@ void sl_graphs_node_enabled(CUgraphExec exec, CUgraphNode node, bool enabled);
 /* The memory that a launch of `exec` touches; NULL: unknown. Valid until the graph changes. */
 const struct sl_footprint *sl_graphs_footprint(CUgraphExec exec);
 
-/* Before its launch in `stream`, which takes work: marks the memory that its captures allocated as in use. */
-void sl_graphs_launch(CUgraphExec exec, CUstream stream);
+/* Before its launch in `stream`, which takes work: marks the memory that its captures allocated as in use.
+ * The driver's error if such memory was not freed since the last launch. */
+CUresult sl_graphs_launch(CUgraphExec exec, CUstream stream);
+/* The driver refused that launch. */
+void sl_graphs_launch_refused(CUgraphExec exec);
 
 /* The pieces that run it, or NULL if it was never known to touch more than the budget. */
 struct sl_graph_pieces *sl_graphs_pieces(CUgraphExec exec);

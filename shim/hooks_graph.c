@@ -1,5 +1,6 @@
 /* Graphs: the memory of their nodes is recorded when they are instantiated or changed. A launch touches this
  * memory. */
+#include "captured_memory.h"
 #include "driver.h"
 #include "graph_memory.h"
 #include "graph_walk.h"
@@ -42,6 +43,13 @@ CUresult sl_hook_cuGraphInstantiateWithParams(struct sl_call call, sl_fn_cuGraph
     (void)call;
     unsigned long long flags = parameters ? parameters->flags : 0;
     return note_made(real(exec, graph, parameters), exec, graph, flags);
+}
+
+CUresult sl_hook_cuGraphDestroy(struct sl_call call, sl_fn_cuGraphDestroy *real, CUgraph graph)
+{
+    (void)call;
+    sl_captured_graph_destroyed(graph);
+    return real(graph);
 }
 
 CUresult sl_hook_cuGraphExecDestroy(struct sl_call call, sl_fn_cuGraphExecDestroy *real, CUgraphExec exec)
@@ -250,11 +258,13 @@ CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, C
         return sl_work_end(&work, real(exec, stream));
     }
     const struct sl_footprint *footprint = sl_graphs_footprint(exec);
-    struct sl_graph_pieces *pieces = NULL;
-    if (!captures(sl_work_stream(call, stream))) {
-        sl_graphs_launch(exec, sl_work_stream(call, stream));
-        pieces = sl_graphs_pieces(exec);
-    }
-    if (pieces) return launch_pieces(call, real, exec, stream, pieces);
-    return launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
+    if (captures(sl_work_stream(call, stream)))
+        return launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
+    CUresult result = sl_graphs_launch(exec, sl_work_stream(call, stream));
+    if (result != CUDA_SUCCESS) return result;
+    struct sl_graph_pieces *pieces = sl_graphs_pieces(exec);
+    result = pieces ? launch_pieces(call, real, exec, stream, pieces)
+                    : launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
+    if (result != CUDA_SUCCESS) sl_graphs_launch_refused(exec);
+    return result;
 }

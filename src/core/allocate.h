@@ -59,8 +59,8 @@ bool sl_runtime_owns_part(uint64_t address, uint64_t last);
 bool sl_runtime_find(uint64_t address, struct sl_allocation *found);
 
 /* The program is about to export the allocation that holds `address`, or to register it with a network
- * card. Both need memory of the driver, so the driver serves this site's further allocations, and with a
- * profile those of the next run too. Returns the site; 0: none. */
+ * card. Both need memory of the driver, so the driver serves this site's further allocations on all devices,
+ * and with a profile those of the next run too. Returns the site; 0: none. */
 uint64_t sl_runtime_must_be_device(uint64_t address);
 
 /* Answers cuMemGetInfo: the virtual size, less our allocations, promises and charged bytes. False: ask the

@@ -70,9 +70,22 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
         sl_host_share_begin(&core->host, core->options, &core->backend);
 }
 
+/* The rules of the first device, with those that its allocations and the profile added. */
+static void copy_backing(struct sl_core *core)
+{
+    struct sl_core *first = sl_core_started(0);
+    sl_lock(&first->order);
+    core->placement.backing = first->placement.backing;
+    sl_unlock(&first->order);
+}
+
 /* The options' rules were checked when they were read; the profile's are checked here. */
 static void read_backing(struct sl_core *core)
 {
+    if (core->number) {
+        copy_backing(core);
+        return;
+    }
     struct sl_profile_wanted wanted = sl_learned_wanted(core->learned);
     bool given = core->options->backing[0];
     struct sl_backing *backing = &core->placement.backing, learned = {.count = 0};

@@ -270,6 +270,89 @@ static void what_a_launch_leaves_is_the_programs(void **state)
     wait_until_free(at_first);
 }
 
+/* A graph that leaves memory with `value` in each word. */
+static CUgraph that_leaves(CUdeviceptr *memory, uint32_t value)
+{
+    begin();
+    *memory = take(stream);
+    ok(cuMemsetD32Async(*memory, value, WORDS, stream));
+    return end();
+}
+
+static void what_is_in_use_is_not_allocated_again(void **state)
+{
+    (void)state;
+    CUdeviceptr memory, untouched;
+    CUgraph graph = that_leaves(&memory, 6);
+    CUgraphExec exec = ready(graph);
+    assert_int_equal(cuMemFreeAsync(memory, stream), CUDA_ERROR_INVALID_VALUE); /* nothing allocated it */
+    for (int round = 0; round < 2; round++) {
+        ok(cuGraphLaunch(exec, stream));
+        assert_int_equal(cuGraphLaunch(exec, stream), CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(cuGraphLaunch(exec, other), CUDA_ERROR_INVALID_VALUE);
+        add_to(memory, 1, stream);
+        expect(memory, 7);
+        ok(round ? cuMemFree(memory) : cuMemFreeAsync(memory, stream));
+        assert_int_equal(cuMemFreeAsync(memory, stream), CUDA_ERROR_INVALID_VALUE);
+    }
+    ok(cuGraphExecDestroy(exec));
+    ok(cuGraphInstantiate(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
+    for (int i = 0; i < 3; i++) {
+        ok(cuGraphLaunch(exec, stream));
+        add_to(memory, 2, stream);
+        expect(memory, 8);
+    }
+    ok(cuMemFreeAsync(memory, stream));
+    ok(cuGraphExecDestroy(exec));
+    ok(cuGraphDestroy(graph));
+    begin(); /* memory that no node uses */
+    untouched = take(stream);
+    graph = end();
+    exec = ready(graph);
+    ok(cuGraphDestroy(graph));
+    ok(cuGraphLaunch(exec, stream));
+    assert_int_equal(cuGraphLaunch(exec, stream), CUDA_ERROR_INVALID_VALUE);
+    for (int i = 0; i < 8; i++) { /* may get the handle of the graph that is gone */
+        CUgraph plain;
+        CUgraphExec plainly;
+        begin();
+        ok(cuMemsetD32Async(result, 1, WORDS, stream));
+        plain = end();
+        plainly = ready(plain);
+        for (int launch = 0; launch < 2; launch++) ok(cuGraphLaunch(plainly, stream));
+        ok(cuGraphExecDestroy(plainly));
+        ok(cuGraphDestroy(plain));
+    }
+    ok(cuMemFreeAsync(untouched, stream));
+    ok(cuGraphExecDestroy(exec));
+    wait_until_free(at_first);
+}
+
+static void another_graph_frees_it(void **state)
+{
+    (void)state;
+    CUdeviceptr memory;
+    CUgraph graph = that_leaves(&memory, 9);
+    CUgraphExec exec = ready(graph);
+    begin();
+    ok(cuMemcpyDtoDAsync(result, memory, BYTES, stream));
+    ok(cuMemFreeAsync(memory, stream));
+    CUgraph end_graph = end();
+    CUgraphExec end_exec = ready(end_graph);
+    for (int i = 0; i < 3; i++) {
+        ok(cuGraphLaunch(exec, stream));
+        assert_int_equal(cuGraphLaunch(exec, stream), CUDA_ERROR_INVALID_VALUE);
+        ok(cuMemsetD32Async(result, 0, WORDS, stream));
+        ok(cuGraphLaunch(end_exec, stream));
+        expect(result, 9);
+    }
+    ok(cuGraphExecDestroy(exec));
+    ok(cuGraphDestroy(graph));
+    ok(cuGraphExecDestroy(end_exec));
+    ok(cuGraphDestroy(end_graph));
+    wait_until_free(at_first);
+}
+
 /* The next launch comes behind the free of what it allocates, whatever its stream. */
 static void a_launch_waits_for_the_frees(void **state)
 {
@@ -361,6 +444,8 @@ int main(void)
         cmocka_unit_test(it_lasts_as_long_as_what_is_made_of_the_graph),
         cmocka_unit_test(an_abandoned_capture_gives_it_back),
         cmocka_unit_test(what_a_launch_leaves_is_the_programs),
+        cmocka_unit_test(what_is_in_use_is_not_allocated_again),
+        cmocka_unit_test(another_graph_frees_it),
         cmocka_unit_test(a_launch_waits_for_the_frees),
         cmocka_unit_test(what_the_program_freed_goes_with_the_graph),
         cmocka_unit_test(it_moves_like_any_other),

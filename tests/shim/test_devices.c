@@ -2,7 +2,11 @@
  */
 #include "device.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define VIRTUAL_BYTES (768 * MIB)
 #define DEVICES 3
@@ -178,8 +182,69 @@ static void one_ends_and_the_others_go_on(void **state)
     ok(cuMemFree(kept));
 }
 
-int main(void)
+/* From one place in the program, whatever the device. */
+__attribute__((noinline)) static CUresult export_from(int device)
 {
+    CUdeviceptr address;
+    CUipcMemHandle handle;
+    use(device);
+    ok(cuMemAlloc(&address, MIB));
+    CUresult result = cuIpcGetMemHandle(&handle, address);
+    ok(cuMemFree(address));
+    return result;
+}
+
+/* Where memory of one device was exported, that of all is the driver's. */
+static void a_site_is_exported_on_all(void **state)
+{
+    (void)state;
+    static const int order[] = {1, 1, 0, 2};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(export_from(order[i]), i ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
+}
+
+/* The same in the next run, of which only a further device exports. */
+static int run_alone(const char *profile)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (!child) {
+        setenv("SLUICE_PROFILE", profile, 1);
+        execl("/proc/self/exe", "test-devices", "export", (char *)NULL);
+        _exit(99);
+    }
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int export_alone(void)
+{
+    CUdeviceptr first;
+    if (start(NULL)) return 98;
+    use(0);
+    ok(cuMemAlloc(&first, MIB));
+    return export_from(DEVICES - 1) == CUDA_SUCCESS ? 0 : 1;
+}
+
+static void a_profile_has_the_exports_of_all(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/sluice-devices-XXXXXX", profile[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(profile, sizeof profile, "%s/profile", folder);
+    assert_int_equal(run_alone(profile), 1);
+    assert_int_equal(run_alone(profile), 0);
+    unlink(profile);
+    rmdir(folder);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest exports[] = {
+        cmocka_unit_test(a_site_is_exported_on_all),
+        cmocka_unit_test(a_profile_has_the_exports_of_all),
+    };
+    if (argc > 1 && !strcmp(argv[1], "export")) return export_alone();
+    if (argc > 1) return cmocka_run_group_tests(exports, start, NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_managed),         cmocka_unit_test(data_go_between_them),
         cmocka_unit_test(pools_are_their_own),     cmocka_unit_test(memory_is_mapped_for_its_device),
