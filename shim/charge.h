@@ -10,11 +10,10 @@ enum sl_charge_kind {
     SL_CHARGE_ADDRESS,
     SL_CHARGE_PHYSICAL, /* used by physical.c */
     SL_CHARGE_ARRAY,
-    SL_CHARGE_GRAPH, /* memory nodes of a graph */
     SL_CHARGE_EXTERNAL,
-    SL_CHARGE_IPC,           /* one charge for each time it is opened */
-    SL_CHARGE_GRAPH_RESERVE, /* memory that the driver holds for graphs beyond their own charges */
-    SL_CHARGE_POOL,          /* memory that the pool holds but has not given out */
+    SL_CHARGE_IPC,    /* one charge for each time it is opened */
+    SL_CHARGE_GRAPHS, /* memory nodes of all graphs of a device */
+    SL_CHARGE_POOL,   /* memory that the pool holds but has not given out */
 };
 
 /* Charges `bytes` for `handle`, replacing an earlier charge. Charges nothing for 0 bytes, or without host

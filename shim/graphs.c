@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "captured_memory.h"
-#include "charge.h"
 #include "graph_memory.h"
 #include "graph_walk.h"
 
@@ -24,8 +23,9 @@ struct executable {
     struct sl_map by_handle;
     struct replacement *replacements;
     size_t replacement_count;
-    bool partial; /* nodes are missing */
-    bool waits;   /* one of them waits for something other than the device, for example a host function */
+    bool partial;   /* nodes are missing */
+    bool allocates; /* by memory nodes */
+    bool waits;     /* one of them waits for something other than the device, for example a host function */
     struct sl_footprint *joined;
     bool joined_is_old;
     struct sl_captured_part captured;
@@ -97,7 +97,7 @@ static struct executable *take_out(CUgraphExec exec)
         sl_map_remove(&by_exec, (uintptr_t)exec);
     }
     pthread_mutex_unlock(&lock);
-    if (gone) sl_graph_memory_add(-(int64_t)sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec));
+    if (gone) sl_graph_memory_forget(exec);
     return gone;
 }
 
@@ -109,12 +109,11 @@ void sl_graphs_forget(CUgraphExec exec)
 }
 
 /* The driver allocates for memory nodes when the graph is launched; the memory may outlive the launch. */
-static void charge(CUgraphExec exec, const struct sl_graph_nodes *nodes)
+static uint64_t allocated_bytes(const struct sl_graph_nodes *nodes)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < nodes->count; i++) bytes += nodes->list[i].allocated_bytes;
-    sl_charge(SL_CHARGE_GRAPH, (uintptr_t)exec, bytes);
-    sl_graph_memory_add((int64_t)bytes);
+    return bytes;
 }
 
 static bool waits(const struct sl_graph_node *node)
@@ -190,11 +189,13 @@ void sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags)
     if (unread || executable->partial)
         sl_log(SL_LOG_INFO, "%zu of %zu nodes of a graph are not known%s; what they use stays in host memory",
                unread, executable->nodes.count, executable->partial ? ", and some are missing" : "");
-    charge(exec, &executable->nodes);
+    uint64_t bytes = allocated_bytes(&executable->nodes);
+    executable->allocates = bytes != 0;
+    sl_graph_memory_made(exec, bytes);
     follow_in_pieces(executable, graph);
     if (keep(exec, executable)) return;
     sl_graph_pieces_free(executable->pieces);
-    sl_graph_memory_add(-(int64_t)sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec));
+    sl_graph_memory_forget(exec);
     drop(executable);
 }
 
@@ -343,10 +344,12 @@ CUresult sl_graphs_launch(CUgraphExec exec, CUstream stream)
     return executable ? sl_captured_launch(&executable->captured, executable->joined, stream) : CUDA_SUCCESS;
 }
 
-void sl_graphs_launch_refused(CUgraphExec exec)
+void sl_graphs_launched(CUgraphExec exec, CUresult result)
 {
     struct executable *executable = find(exec);
-    if (executable) sl_captured_launch_refused(&executable->captured);
+    if (!executable) return;
+    if (result != CUDA_SUCCESS) sl_captured_launch_refused(&executable->captured);
+    if (executable->allocates) sl_graph_memory_settle();
 }
 
 /* The child has none of the parent's graphs; their memory is left to the copy. */

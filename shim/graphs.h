@@ -34,8 +34,8 @@ const struct sl_footprint *sl_graphs_footprint(CUgraphExec exec);
 /* Before its launch in `stream`, which takes work: marks the memory that its captures allocated as in use.
  * The driver's error if such memory was not freed since the last launch. */
 CUresult sl_graphs_launch(CUgraphExec exec, CUstream stream);
-/* The driver refused that launch. */
-void sl_graphs_launch_refused(CUgraphExec exec);
+/* After it: the driver's answer to that launch. */
+void sl_graphs_launched(CUgraphExec exec, CUresult result);
 
 /* The pieces that run it, or NULL if it was never known to touch more than the budget. */
 struct sl_graph_pieces *sl_graphs_pieces(CUgraphExec exec);

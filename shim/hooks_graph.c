@@ -265,6 +265,6 @@ CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, C
     struct sl_graph_pieces *pieces = sl_graphs_pieces(exec);
     result = pieces ? launch_pieces(call, real, exec, stream, pieces)
                     : launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
-    if (result != CUDA_SUCCESS) sl_graphs_launch_refused(exec);
+    sl_graphs_launched(exec, result);
     return result;
 }

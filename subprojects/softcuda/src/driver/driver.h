@@ -163,9 +163,6 @@ struct sc_device *sc_device_of(const struct sc_allocation *allocation);
 /* Allocates managed memory and logs it for the timing; NULL if there is not enough. `context` NULL: the
  * memory outlives contexts. */
 struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t bytes, unsigned flags);
-/* Charges device memory for an allocation that has none yet, and logs it. false: there is not enough. */
-bool sc_memory_reserve(struct sc_allocation *allocation, uint64_t bytes);
-void sc_memory_unreserve(struct sc_allocation *allocation);
 /* Ends an allocation of any kind. The timing learns of the free from sc_memory_log_free, or from the
  * operation that frees. */
 void sc_memory_release(struct sc_allocation *allocation);

@@ -144,18 +144,19 @@ CUresult sc_payload_free(CUdeviceptr address, struct sc_payload *out);
 /* Call before a payload becomes a node of `graph`. Errors: CUDA_ERROR_INVALID_VALUE for memory that is freed
  * twice, CUDA_ERROR_NOT_SUPPORTED for memory nodes in a child graph. */
 CUresult sc_graph_memory_join(struct sc_graph *graph, const struct sc_payload *payload);
-/* Before a launch: reserves the memory of all allocation nodes, and records what the launch allocates and
- * frees. With `again`, memory that an earlier launch did not free counts as freed. Errors:
+/* Before a launch in `stream`: reserves the memory of all allocation nodes, and records what the launch
+ * allocates and frees. With `again`, memory that an earlier launch did not free counts as freed. Errors:
  * CUDA_ERROR_INVALID_VALUE if the memory may not be allocated or freed at this time,
  * CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult sc_graph_memory_launch(const struct sc_graph *graph, bool again);
+CUresult sc_graph_memory_launch(const struct sc_graph *graph, const struct sc_stream *stream, bool again);
 /* Only reserves the memory, without recording anything. */
-CUresult sc_graph_memory_reserve(const struct sc_graph *graph);
+CUresult sc_graph_memory_reserve(const struct sc_graph *graph, const struct sc_stream *stream);
 /* An operation that makes the memory live, or ends it. NULL: no memory. */
 struct sc_op *sc_graph_memory_op(struct sc_graph_memory *memory, bool live, struct sc_context *context);
-void sc_graph_memory_switch(struct sc_graph_memory *memory, bool live); /* when it executes */
-void sc_graph_memory_op_done(struct sc_graph_memory *memory);           /* when it is timed; accepts NULL */
-void sc_graph_memory_unref(struct sc_graph_memory *memory);             /* accepts NULL */
+void sc_graph_memory_executed(struct sc_graph_memory_work *work);
+void sc_graph_memory_op_done(struct sc_graph_memory_work *work); /* when it is timed, or was not submitted */
+void sc_graph_memory_switch(struct sc_graph_memory *memory, bool live);
+void sc_graph_memory_unref(struct sc_graph_memory *memory); /* accepts NULL */
 const struct sc_allocation *sc_graph_memory_allocation(const struct sc_graph_memory *memory);
 struct sc_graph_memory *sc_graph_memory_ref(struct sc_graph_memory *memory);
 /* Handles cuMemFree and cuMemFreeAsync for memory of graphs; *mine says whether the address is such

@@ -106,7 +106,7 @@ CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *out, CUgraph graph, CUgraphNode
 static CUresult upload(struct sc_exec *exec, struct sc_stream *stream)
 {
     if (stream->branch) return sc_capture_wait_stream(stream); /* an upload cannot be captured */
-    CUresult result = sc_graph_memory_reserve(exec->graph);
+    CUresult result = sc_graph_memory_reserve(exec->graph, stream);
     if (result) return result;
     struct sc_op *op = sc_op_new(SC_OP_JOIN, stream->context);
     return op ? sc_queue_submit(stream, op) : CUDA_ERROR_OUT_OF_MEMORY;

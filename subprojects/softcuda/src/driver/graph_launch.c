@@ -175,7 +175,7 @@ CUresult sc_exec_launch(struct sc_exec *exec, struct sc_stream *stream)
     struct launch launch = {.context = stream->context};
     CUresult result = build(&launch, exec);
     if (!result)
-        result = sc_graph_memory_launch(exec->graph,
+        result = sc_graph_memory_launch(exec->graph, stream,
                                         exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
     if (result) {
         /* Last first: later operations hold references to earlier ones. */

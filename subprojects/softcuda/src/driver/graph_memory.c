@@ -1,6 +1,10 @@
 /* Memory that graphs allocate and free. Its address is fixed when the node is created. The memory is
- * accessible between the execution of the allocation node and that of the free. Device memory is charged from
- * the first launch until nothing refers to the memory any more or it is trimmed.
+ * accessible between the execution of the allocation node and that of the free.
+ *
+ * Physical memory is only a number of bytes, which belong to the memory of a graph from its launch on.
+ * Another launch takes them over once they are free for it: the free was executed, or comes before the launch
+ * in the same stream. What nobody takes over stays charged to the device until nothing refers to the memory
+ * any more or it is trimmed.
  */
 #include <stdlib.h>
 
@@ -13,14 +17,23 @@ struct sc_graph_memory {
     struct sc_graph_memory *next;
     struct sc_allocation *allocation;
     CUmemAccessDesc access;
-    unsigned refs;        /* held by payloads, operations, and `taken` */
-    unsigned operations;  /* number of operations without times */
-    uint64_t home;        /* id of the graph that allocates it */
-    bool freed_at_home;   /* by a node of the same graph */
-    bool freed_elsewhere; /* by a node of another graph */
-    bool taken;           /* after the submitted work: allocated and not freed */
-    bool live;            /* after the executed work: allocated and not freed */
-    bool reserved;        /* charged */
+    unsigned refs;             /* held by payloads, operations, and `taken` */
+    unsigned pending;          /* operations that were not executed yet */
+    uint64_t home;             /* id of the graph that allocates it */
+    bool freed_at_home;        /* by a node of the same graph */
+    bool freed_elsewhere;      /* by a node of another graph */
+    bool taken;                /* after the submitted work: allocated and not freed */
+    bool live;                 /* after the executed work: allocated and not freed */
+    uint64_t held_bytes;       /* physical memory, charged to the device */
+    uint64_t launch;           /* number of the last launch that reserved it */
+    unsigned long long stream; /* id of the stream that last allocated or freed it */
+};
+
+/* What reserves memory: a launch or an upload. */
+struct reservation {
+    uint64_t number;
+    unsigned long long stream;
+    bool again; /* memory that an earlier launch did not free counts as freed */
 };
 
 static struct sc_graph_memory *all;
@@ -48,10 +61,10 @@ struct sc_graph_memory *sc_graph_memory_ref(struct sc_graph_memory *memory)
 
 static void unreserve(struct sc_graph_memory *memory)
 {
-    if (!memory->reserved) return;
-    sc_memory_unreserve(memory->allocation);
-    bytes_of(memory)->reserved -= size_of(memory);
-    memory->reserved = false;
+    if (!memory->held_bytes) return;
+    sc_device_discharge(sc_device_of(memory->allocation), memory->held_bytes);
+    bytes_of(memory)->reserved -= memory->held_bytes;
+    memory->held_bytes = 0;
 }
 
 void sc_graph_memory_unref(struct sc_graph_memory *memory)
@@ -173,53 +186,79 @@ CUresult sc_graph_memory_join(struct sc_graph *graph, const struct sc_payload *p
     return result;
 }
 
-static void trim(const struct sc_device *device)
+/* Whether a launch in `stream`, or anyone if it is 0, may have the physical memory. */
+static bool is_free_for(const struct sc_graph_memory *memory, unsigned long long stream)
+{
+    return memory->held_bytes && !memory->taken && (!memory->pending || (stream && memory->stream == stream));
+}
+
+static void trim(const struct sc_device *device, const struct reservation *except)
 {
     for (struct sc_graph_memory *memory = all; memory; memory = memory->next)
-        if (!memory->taken && !memory->operations && sc_device_of(memory->allocation) == device)
+        if (is_free_for(memory, 0) && sc_device_of(memory->allocation) == device &&
+            (!except || memory->launch != except->number))
             unreserve(memory);
 }
 
-static bool reserve(struct sc_graph_memory *memory)
+/* Takes over what is free for the launch. */
+static void take_over(struct sc_graph_memory *memory, const struct reservation *by)
 {
-    if (memory->reserved) return true;
-    if (!sc_memory_reserve(memory->allocation, size_of(memory))) {
-        trim(sc_device_of(memory->allocation));
-        if (!sc_memory_reserve(memory->allocation, size_of(memory))) return false;
+    uint64_t size = size_of(memory);
+    for (struct sc_graph_memory *from = all; from && memory->held_bytes < size; from = from->next) {
+        if (from->launch == by->number || !is_free_for(from, by->stream) ||
+            sc_device_of(from->allocation) != sc_device_of(memory->allocation))
+            continue;
+        uint64_t lacks = size - memory->held_bytes;
+        uint64_t bytes = from->held_bytes < lacks ? from->held_bytes : lacks;
+        from->held_bytes -= bytes;
+        memory->held_bytes += bytes;
     }
-    memory->reserved = true;
+}
+
+static bool reserve(struct sc_graph_memory *memory, const struct reservation *by)
+{
+    struct sc_device *device = sc_device_of(memory->allocation);
     struct sc_graph_bytes *bytes = bytes_of(memory);
-    bytes->reserved += size_of(memory);
+    memory->launch = by->number;
+    take_over(memory, by);
+    uint64_t lacks = size_of(memory) - memory->held_bytes;
+    if (!lacks) return true;
+    if (!sc_device_charge(device, lacks)) {
+        trim(device, by);
+        if (!sc_device_charge(device, lacks)) return false;
+    }
+    memory->held_bytes += lacks;
+    bytes->reserved += lacks;
     if (bytes->reserved > bytes->reserved_high) bytes->reserved_high = bytes->reserved;
     return true;
 }
 
 /* Calls `visit` for the memory nodes of a graph and its children until one fails. */
-static CUresult each(const struct sc_graph *graph, CUresult (*visit)(const struct sc_payload *, bool),
-                     bool flag)
+static CUresult each(const struct sc_graph *graph,
+                     CUresult (*visit)(const struct sc_payload *, const struct reservation *),
+                     const struct reservation *by)
 {
     CUresult result = CUDA_SUCCESS;
     if (!graph->has_memory) return result;
     for (struct sc_node *node = graph->first; node && !result; node = node->next) {
         if (node->payload.type == CU_GRAPH_NODE_TYPE_GRAPH)
-            result = each(node->payload.child, visit, flag);
+            result = each(node->payload.child, visit, by);
         else if (sc_payload_is_memory(&node->payload))
-            result = visit(&node->payload, flag);
+            result = visit(&node->payload, by);
     }
     return result;
 }
 
-static CUresult may_launch(const struct sc_payload *payload, bool again)
+static CUresult may_launch(const struct sc_payload *payload, const struct reservation *by)
 {
     if (payload->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-        return payload->allocate.memory->taken && !again ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+        return payload->allocate.memory->taken && !by->again ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     return payload->freed->freed_at_home || payload->freed->taken ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult take_memory(const struct sc_payload *payload, bool flag)
+static CUresult take_memory(const struct sc_payload *payload, const struct reservation *by)
 {
-    (void)flag;
-    bool ok = payload->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC || reserve(payload->allocate.memory);
+    bool ok = payload->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC || reserve(payload->allocate.memory, by);
     return ok ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -233,41 +272,56 @@ static void set_taken(struct sc_graph_memory *memory, bool taken)
         sc_graph_memory_unref(memory);
 }
 
-static CUresult note_launch(const struct sc_payload *payload, bool flag)
+static CUresult note_launch(const struct sc_payload *payload, const struct reservation *by)
 {
-    (void)flag;
-    if (payload->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-        set_taken(payload->freed, false);
-    else
-        set_taken(payload->allocate.memory, !payload->allocate.memory->freed_at_home);
+    bool frees = payload->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+    struct sc_graph_memory *memory = frees ? payload->freed : payload->allocate.memory;
+    memory->stream = by->stream;
+    set_taken(memory, !frees && !memory->freed_at_home);
     return CUDA_SUCCESS;
 }
 
-CUresult sc_graph_memory_reserve(const struct sc_graph *graph)
+static struct reservation reservation_in(const struct sc_stream *stream, bool again)
 {
-    return each(graph, take_memory, false);
+    static uint64_t number;
+    return (struct reservation){.number = ++number, .stream = stream->id, .again = again};
 }
 
-CUresult sc_graph_memory_launch(const struct sc_graph *graph, bool again)
+CUresult sc_graph_memory_reserve(const struct sc_graph *graph, const struct sc_stream *stream)
 {
-    CUresult result = each(graph, may_launch, again);
-    if (!result) result = sc_graph_memory_reserve(graph);
-    return result ? result : each(graph, note_launch, false);
+    const struct reservation by = reservation_in(stream, false);
+    return each(graph, take_memory, &by);
+}
+
+CUresult sc_graph_memory_launch(const struct sc_graph *graph, const struct sc_stream *stream, bool again)
+{
+    const struct reservation by = reservation_in(stream, again);
+    CUresult result = each(graph, may_launch, &by);
+    if (!result) result = each(graph, take_memory, &by);
+    return result ? result : each(graph, note_launch, &by);
 }
 
 struct sc_op *sc_graph_memory_op(struct sc_graph_memory *memory, bool live, struct sc_context *context)
 {
     struct sc_op *op = sc_op_new(SC_OP_GRAPH_MEMORY, context);
     if (!op) return NULL;
-    op->graph_memory = (struct sc_graph_memory_work){sc_graph_memory_ref(memory), live};
-    memory->operations++;
+    op->graph_memory = (struct sc_graph_memory_work){sc_graph_memory_ref(memory), live, false};
+    memory->pending++;
     return op;
 }
 
-void sc_graph_memory_op_done(struct sc_graph_memory *memory)
+void sc_graph_memory_executed(struct sc_graph_memory_work *work)
 {
-    if (memory) memory->operations--;
-    sc_graph_memory_unref(memory);
+    sc_graph_memory_switch(work->memory, work->live);
+    work->executed = true;
+    work->memory->pending--;
+}
+
+void sc_graph_memory_op_done(struct sc_graph_memory_work *work)
+{
+    if (work->memory && !work->executed) work->memory->pending--;
+    sc_graph_memory_unref(work->memory);
+    work->memory = NULL;
 }
 
 CUresult sc_graph_memory_free(CUdeviceptr address, struct sc_stream *stream, bool *mine)
@@ -279,10 +333,14 @@ CUresult sc_graph_memory_free(CUdeviceptr address, struct sc_stream *stream, boo
     set_taken(memory, false);
     CUresult result;
     if (stream) {
+        memory->stream = stream->id;
         struct sc_op *op = sc_graph_memory_op(memory, false, stream->context);
         result = op ? sc_queue_submit(stream, op) : CUDA_ERROR_OUT_OF_MEMORY;
     } else {
+        memory->stream = 0; /* until the work is done, it is free for nobody */
+        memory->pending++;
         result = sc_queue_wait_context(sc_current());
+        memory->pending--;
         sc_graph_memory_switch(memory, false);
     }
     sc_graph_memory_unref(memory);
@@ -313,7 +371,7 @@ CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice ordinal)
     struct sc_device *device;
     CUresult result = enter_device(ordinal, &device);
     if (result) return result;
-    trim(device);
+    trim(device, NULL);
     return sc_leave(CUDA_SUCCESS);
 }
 

@@ -142,20 +142,6 @@ struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t byt
     return allocation;
 }
 
-bool sc_memory_reserve(struct sc_allocation *allocation, uint64_t bytes)
-{
-    if (!sc_device_charge(sc_device_of(allocation), bytes)) return false;
-    allocation->charged_bytes = bytes;
-    return true;
-}
-
-void sc_memory_unreserve(struct sc_allocation *allocation)
-{
-    sc_memory_log_free(allocation);
-    give_back(sc_device_of(allocation), allocation->charged_bytes);
-    allocation->charged_bytes = 0;
-}
-
 void sc_memory_release(struct sc_allocation *allocation)
 {
     if (allocation->charged_bytes) give_back(sc_device_of(allocation), allocation->charged_bytes);

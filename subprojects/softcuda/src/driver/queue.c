@@ -107,8 +107,7 @@ static void drop_work(struct sc_op *op)
     } else if (op->kind == SC_OP_JOIN) {
         drop_kept(op);
     } else if (op->kind == SC_OP_GRAPH_MEMORY) {
-        sc_graph_memory_op_done(op->graph_memory.memory);
-        op->graph_memory.memory = NULL;
+        sc_graph_memory_op_done(&op->graph_memory);
     } else if (op->kind == SC_OP_RECORD || op->kind == SC_OP_WAIT) {
         sc_ipc_event_unref(op->ipc.event);
         op->ipc.event = NULL;
@@ -265,8 +264,7 @@ static bool can_run(const struct sc_op *op)
 static struct sc_op *end(struct sc_op *op)
 {
     if (op->kind == SC_OP_FREE) sc_pool_freed(op);
-    if (op->kind == SC_OP_GRAPH_MEMORY)
-        sc_graph_memory_switch(op->graph_memory.memory, op->graph_memory.live);
+    if (op->kind == SC_OP_GRAPH_MEMORY) sc_graph_memory_executed(&op->graph_memory);
     /* The program may wait for the destructor of a user object without a call that would time this entry. */
     if (op->kind == SC_OP_JOIN) drop_kept(op);
     op->state = SC_OP_DONE;

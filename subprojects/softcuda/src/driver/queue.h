@@ -120,6 +120,7 @@ struct sc_free_work {
 struct sc_graph_memory_work {
     struct sc_graph_memory *memory; /* a reference */
     bool live;
+    bool executed;
 };
 
 struct sc_op {

@@ -1,4 +1,7 @@
 /* Breaks if memory that graphs allocate is not there while it should be, or its rules are not kept. */
+#include <sched.h>
+#include <stdbool.h>
+
 #include "check.h"
 
 #define COUNT 4096
@@ -214,6 +217,107 @@ static void attributes(void)
           CUDA_ERROR_INVALID_VALUE);
 }
 
+#define PART ((size_t)4 << 20)
+#define PARTS 6
+
+/* A graph that allocates, sets and frees `bytes` bytes. */
+static CUgraphExec passing(size_t bytes)
+{
+    CUgraph graph;
+    CUgraphNode allocated, set, freed;
+    CUgraphExec exec;
+    CUDA_MEM_ALLOC_NODE_PARAMS parameters = wanted(bytes);
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddMemAllocNode(&allocated, graph, NULL, 0, &parameters));
+    set = add_set(graph, allocated, parameters.dptr, 5);
+    OK(cuGraphAddMemFreeNode(&freed, graph, &set, 1, parameters.dptr));
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuGraphDestroy(graph));
+    return exec;
+}
+
+static cuuint64_t reserved(void)
+{
+    return attribute(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+}
+
+/* What runs one after another shares its memory, whatever else is not done. */
+static void shared(void)
+{
+    CUgraphExec execs[PARTS], large;
+    CUstream beside, third;
+    CUdeviceptr other;
+    OK(cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
+    OK(cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
+    OK(cuMemAlloc(&other, BYTES));
+    OK(cuMemsetD32Async(other, 1, COUNT, third)); /* nobody waits for it */
+    OK(cuDeviceGraphMemTrim(device));
+    CHECK(reserved() == 0);
+    for (int i = 0; i < PARTS; i++) execs[i] = passing(PART);
+    large = passing(3 * PART);
+    for (int i = 0; i < PARTS; i++) OK(cuGraphLaunch(execs[i], stream));
+    CHECK(reserved() == PART);
+    OK(cuStreamSynchronize(stream));
+    OK(cuGraphLaunch(execs[0], stream));
+    OK(cuGraphLaunch(large, stream)); /* what there is, and more */
+    CHECK(reserved() == 3 * PART);
+    OK(cuGraphLaunch(execs[1], stream));
+    OK(cuStreamSynchronize(stream));
+    OK(cuGraphLaunch(execs[2], beside)); /* it is done, so in another stream, too */
+    OK(cuStreamSynchronize(beside));
+    CHECK(reserved() == 3 * PART);
+    for (int i = 0; i < PARTS; i++) OK(cuGraphExecDestroy(execs[i]));
+    OK(cuGraphExecDestroy(large));
+    OK(cuDeviceGraphMemTrim(device));
+    CHECK(reserved() == 0);
+    OK(cuStreamDestroy(beside));
+    OK(cuStreamDestroy(third));
+    OK(cuMemFree(other));
+}
+
+static void hold(void *open)
+{
+    while (!__atomic_load_n((bool *)open, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+/* What may run at once does not; nor does memory that is in use, or whose free was not reached. */
+static void kept_apart(void)
+{
+    bool open = false;
+    CUdeviceptr left;
+    CUgraphNode last;
+    CUgraphExec first = passing(PART), second = passing(PART), leaving;
+    CUstream beside;
+    OK(cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
+    OK(cuDeviceGraphMemTrim(device));
+    OK(cuLaunchHostFunc(stream, hold, &open));
+    OK(cuGraphLaunch(first, stream));
+    OK(cuGraphLaunch(second, beside));
+    CHECK(reserved() == 2 * PART);
+    OK(cuStreamSynchronize(beside));
+    OK(cuDeviceGraphMemTrim(device)); /* only what is done */
+    CHECK(reserved() == PART);
+    __atomic_store_n(&open, true, __ATOMIC_RELEASE);
+    OK(cuStreamSynchronize(stream));
+    CUgraph graph = make(&left, &last, 3);
+    OK(cuGraphInstantiate(&leaving, graph, 0));
+    OK(cuGraphLaunch(leaving, stream)); /* takes a part of what is there, and keeps it */
+    CHECK(reserved() == PART);
+    OK(cuGraphLaunch(first, stream));
+    CHECK(reserved() == PART + BYTES);
+    OK(cuMemFreeAsync(left, stream));
+    OK(cuGraphLaunch(second, stream));
+    CHECK(reserved() == PART + BYTES);
+    OK(cuStreamSynchronize(stream));
+    OK(cuGraphExecDestroy(first));
+    OK(cuGraphExecDestroy(second));
+    OK(cuGraphExecDestroy(leaving));
+    OK(cuGraphDestroy(graph));
+    OK(cuStreamDestroy(beside));
+    OK(cuDeviceGraphMemTrim(device));
+    CHECK(reserved() == 0);
+}
+
 int main(void)
 {
     device = start();
@@ -225,6 +329,8 @@ int main(void)
     captured();
     descriptions();
     attributes();
+    shared();
+    kept_apart();
     OK(cuStreamDestroy(stream));
     OK(cuMemFreeHost(host));
     finish(device);
