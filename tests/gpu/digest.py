@@ -90,7 +90,8 @@ def make(folder, size, mode, final):
     problems = report.find_problems(records, folder, mode)
     rows = list(training_rows(records))
     told = [f"Ended by {record['signal']}." for record in records.get("told", [])]
-    state = " ".join(told or ["Complete." if final else "Not complete: parts still run."])
+    running = [record["name"] for record in records.get("begun", [])][-1:]
+    state = " ".join(told or ["Complete." if final else f"Not complete: {'; '.join(running) or 'nothing'} runs."])
     return fit([
         [f"# sluice on this machine: --{mode}, sizes: {size}. {state}", "", *machine(records), ""],
         table(["question", "measured", "decision"], decisions.decide(records)),

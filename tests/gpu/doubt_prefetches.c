@@ -94,7 +94,6 @@ void part_prefetches(struct probe *probe)
         uint64_t bytes = sizes_mib[i] * MIB;
         if (bytes > probe->bytes) break;
         CUdeviceptr memory = managed_new(probe, bytes, ADVICE_HOST_ACCESSED_BY);
-        move(probe, 'h', memory, bytes, NULL);
         for (int to_device = 0; to_device < 2; to_device++) {
             for (enum state state = 0; state < STATE_COUNT; state++)
                 measure_call(probe, memory, bytes, to_device, state);

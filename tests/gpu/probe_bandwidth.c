@@ -232,7 +232,7 @@ void part_bandwidth(struct probe *probe)
     CUstream streams[2] = {stream_new(), stream_new()};
     measure_copies(probe, bytes / 4, streams);
     CUdeviceptr memory = managed_new(probe, bytes, ADVICE_HOST_ACCESSED_BY);
-    move(probe, 'h', memory, bytes, streams[0]);
+    move_all(probe, "de", memory, bytes, streams[0]); /* populated in blocks, not page by page */
     for (size_t size = 0; size < sizeof call_mib / sizeof *call_mib; size++)
         for (int direction = 0; direction < DIRECTIONS; direction++)
             for (int threads = 1; threads <= 2; threads++)

@@ -155,7 +155,7 @@ void part_beside(struct probe *probe)
     madvise(subject.pages, PAGES_BYTES, MADV_NOHUGEPAGE);
     subject.managed = managed_new(probe, 2 * MIB, ADVICE_HOST_ACCESSED_BY);
     CUdeviceptr memory = managed_new(probe, bytes, ADVICE_HOST_ACCESSED_BY);
-    move(probe, 'h', memory, bytes, NULL);
+    move_all(probe, "de", memory, bytes, subject.stream);
     for (int call = 0; call < CALLS; call++) measure_call(&subject, call, NULL);
     for (size_t i = 0; i < sizeof call_mib / sizeof *call_mib; i++)
         for (int to_device = 0; to_device < 2; to_device++)

@@ -16,7 +16,7 @@ static const char *const form_names[FORMS] = {"typed", "untyped", "typed, synchr
 
 static const struct {
     const char *name, *history;
-} places[] = {{"resident", "hd"}, {"on the host", "hde"}};
+} places[] = {{"resident", "dw"}, {"on the host", "dwe"}};
 enum { PLACES = sizeof places / sizeof *places };
 
 struct copy {

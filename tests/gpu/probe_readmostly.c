@@ -2,39 +2,40 @@
  * preferred location host gives the device's copy up. What each step takes and moves, what the first write to
  * such memory costs, and whether the content stays right, seen from the device and from the host. */
 #include <stdio.h>
+#include <string.h>
 
 #include "probe.h"
 
 /* History and the measured step, by the letters of move() in probe.h and these:
- *   r  set read-mostly        u  unset it
- *   k  a kernel reads all     t  the host writes a word of each page, what it is already */
+ *   r  set read-mostly     u  unset it     k  a kernel reads all     n  a kernel writes NEW everywhere
+ *   t  the host writes a word of each page, what it is already
+ * Before the history, the memory has been populated and filled with OLD on the device, and evicted. */
 static const struct {
     const char *name, *history;
     char step;
 } steps[] = {
-    {"fetch", "he", 'd'},
-    {"evict, clean", "hedk", 'e'},
-    {"set, on the host", "he", 'r'},
-    {"set, resident", "hed", 'r'},
-    {"fetch, read-mostly", "her", 'd'},
-    {"unset, clean", "herdk", 'u'},
-    {"evict, read-mostly", "herdk", 'e'},
-    {"unset after an eviction", "herdke", 'u'},
-    {"read, resident", "hedk", 'k'},
-    {"read, read-mostly", "herdk", 'k'},
-    {"read after unset", "herdku", 'k'},
-    {"fetch after unset", "herdku", 'd'},
-    {"write, resident", "hedk", 'w'},
-    {"first write, read-mostly", "herdk", 'w'},
-    {"second write, read-mostly", "herdkw", 'w'},
-    {"unset, written", "herdkw", 'u'},
-    {"host write, on the host", "he", 't'},
-    {"host write, read-mostly", "herdk", 't'},
-    {"fetch after a host write, read-mostly", "herdkt", 'd'},
+    {"fetch", "", 'd'},
+    {"evict, clean", "dk", 'e'},
+    {"set, on the host", "", 'r'},
+    {"set, resident", "d", 'r'},
+    {"fetch, read-mostly", "r", 'd'},
+    {"unset, clean", "rdk", 'u'},
+    {"evict, read-mostly", "rdk", 'e'},
+    {"unset after an eviction", "rdke", 'u'},
+    {"read, resident", "dk", 'k'},
+    {"read, read-mostly", "rdk", 'k'},
+    {"read after unset", "rdku", 'k'},
+    {"fetch after unset", "rdku", 'd'},
+    {"write, resident", "dk", 'n'},
+    {"first write, read-mostly", "rdk", 'n'},
+    {"second write, read-mostly", "rdkn", 'n'},
+    {"unset, written", "rdkn", 'u'},
+    {"host write, on the host", "", 't'},
+    {"host write, read-mostly", "rdk", 't'},
+    {"fetch after a host write, read-mostly", "rdkt", 'd'},
 };
 
-/* What `h` and a kernel's `w` leave in each word. */
-enum { OF_HOST = 0x01010101, OF_KERNEL = 0x3f800000 };
+enum { OLD = 0x11111111, NEW = 0x22222222 };
 
 static void take(const struct probe *probe, char step, CUdeviceptr memory, uint64_t bytes, CUstream stream)
 {
@@ -45,8 +46,10 @@ static void take(const struct probe *probe, char step, CUdeviceptr memory, uint6
         advise(probe, memory, bytes, CU_MEM_ADVISE_UNSET_READ_MOSTLY, true);
     else if (step == 'k')
         launch_read(probe, memory, bytes, stream);
+    else if (step == 'n')
+        launch_fill(probe, memory, bytes, NEW, stream);
     else if (step == 't')
-        for (uint64_t at = 0; at < bytes / sizeof *words; at += 4096 / sizeof *words) words[at] = OF_HOST;
+        for (uint64_t at = 0; at < bytes / sizeof *words; at += 4096 / sizeof *words) words[at] = OLD;
     else
         move(probe, step, memory, bytes, stream);
 }
@@ -60,14 +63,16 @@ struct cost {
 static struct cost measure(const struct probe *probe, size_t row, uint64_t bytes, CUstream stream)
 {
     struct cost cost = {0};
-    unsigned expected = OF_HOST;
     CUdeviceptr memory = managed_new(probe, bytes, ADVICE_HOST_ACCESSED_BY);
+    unsigned expected = steps[row].step == 'n' || strchr(steps[row].history, 'n') ? NEW : OLD;
+    prefetch(probe, memory, bytes, true, stream);
+    launch_fill(probe, memory, bytes, OLD, stream);
+    prefetch(probe, memory, bytes, false, stream);
+    MUST(cu.cuStreamSynchronize(stream));
     for (const char *s = steps[row].history; *s; s++) {
         take(probe, *s, memory, bytes, stream);
         MUST(cu.cuStreamSynchronize(stream));
-        if (*s == 'w') expected = OF_KERNEL;
     }
-    if (steps[row].step == 'w') expected = OF_KERNEL;
     uint64_t free_before = free_device_bytes();
     double before = now_seconds();
     take(probe, steps[row].step, memory, bytes, stream);

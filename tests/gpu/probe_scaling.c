@@ -257,12 +257,13 @@ void part_scaling(struct probe *probe)
     uint64_t range = bytes / MOST_THREADS & ~(2 * MIB - 1), piece = range < 16 * MIB ? 2 * MIB : 8 * MIB;
     struct ranges ranges = {.bytes_each = range};
     CUstream streams[MOST_THREADS];
+    /* Populated on the device, and by evictions on the host, as sluice's memory is: in blocks, not page by
+     * page. */
     ranges.one = managed_new(probe, range * MOST_THREADS, ADVICE_HOST_ACCESSED_BY);
-    move(probe, 'h', ranges.one, range * MOST_THREADS, NULL);
     for (int i = 0; i < MOST_THREADS; i++) {
         streams[i] = stream_new();
         ranges.several[i] = managed_new(probe, range, ADVICE_HOST_ACCESSED_BY);
-        move_all(probe, "hde", ranges.several[i], range, streams[i]);
+        move_all(probe, "de", ranges.several[i], range, streams[i]);
     }
     move_all(probe, "de", ranges.one, range * MOST_THREADS, streams[0]);
     sweep_threads(probe, IDLE, true, piece, &ranges, streams);

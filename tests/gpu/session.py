@@ -80,6 +80,7 @@ class Session:
         print(f"run.sh: {part.name}, at most {limit:.0f} s", file=sys.stderr, flush=True)
         words = {"{limit}": f"{max(0.5, limit - GRACE_SECONDS):.1f}", "{free}": str(self.free_bytes())}
         command = [words.get(word, word) for word in part.command]
+        self.note(part="begun", name=part.name)
         start = time.monotonic()
         path = os.path.join(self.options.parts, part.name)
         with open(path + ".jsonl", "w") as out, open(path + ".log", "w") as err:

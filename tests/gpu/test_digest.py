@@ -94,7 +94,8 @@ class Decisions(unittest.TestCase):
         self.assertEqual(decisions.decide({}), [])
 
     def test_a_strange_record_spoils_one_decision(self):
-        rows = decisions.decide({"scaling": [{"direction": "out"}], "doubt": CASES["discards"][0][0]["doubt"]})
+        strange = {name: value for name, value in scaling(threads=2).items() if name != "gbps_in"}
+        rows = decisions.decide({"scaling": [scaling(), strange], "doubt": CASES["discards"][0][0]["doubt"]})
         self.assertIn("SLUICE_DISCARD=off", [row[2] for row in rows])
 
 
