@@ -6,13 +6,15 @@
 #include "base/types.h"
 
 struct sl_host_memory {
-    uint64_t available_bytes; /* MemAvailable; 0: unknown */
-    uint64_t cgroup_bytes;    /* free in the process's memory cgroup; UINT64_MAX: no limit */
-    uint64_t cgroup;          /* identifies the cgroup with that limit; 0: none */
+    uint64_t available_bytes;    /* MemAvailable; 0: unknown */
+    uint64_t machine_bytes;      /* MemTotal; 0: unknown */
+    uint64_t cgroup_bytes;       /* free in the process's memory cgroups; UINT64_MAX: no limit */
+    uint64_t cgroup_limit_bytes; /* the limit with the least left; UINT64_MAX: none */
+    uint64_t cgroup;             /* identifies the cgroup with that limit; 0: none */
 };
 
-/* Reads /proc/meminfo and the process's memory cgroup (v2, or v1's memory controller). Never fails. */
-void sl_host_memory_read(struct sl_host_memory *out);
+/* Reads /proc/meminfo and the process's memory cgroups (cgroups.h, which explains `root`). Never fails. */
+void sl_host_memory_read(const char *root, struct sl_host_memory *out);
 
 /* Whether the machine has several NUMA nodes. `sysfs`: the folder in which the kernel shows them (/sys). */
 bool sl_host_has_nodes(const char *sysfs);
@@ -20,6 +22,10 @@ bool sl_host_has_nodes(const char *sysfs);
 /* Identifies what limits the memory: processes with equal values share it. 0: the machine, else the
  * cgroup. */
 uint64_t sl_host_memory_limited_by(const struct sl_host_memory *memory);
+
+/* What is left to everything else: `given_bytes`, or if that is 0, 1 GiB or an eighth of the limit (the
+ * machine's memory or the cgroup's limit), whichever is less. */
+uint64_t sl_host_memory_reserve(const struct sl_host_memory *memory, uint64_t given_bytes);
 
 /* min(available, cgroup) minus `reserve_bytes`; UINT64_MAX: both are unknown. */
 uint64_t sl_host_memory_limit(const struct sl_host_memory *memory, uint64_t reserve_bytes);

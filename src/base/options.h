@@ -49,7 +49,7 @@ struct sl_options {
     uint64_t node_limit;    /* the same for all processes; 0: min(available, cgroup) minus the reserve */
     const char *node;       /* file of the node's page; "": the user's default path */
     const char *sysfs;      /* folder; "": /sys */
-    uint64_t host_reserve;  /* bytes of host memory left to others */
+    uint64_t host_reserve;  /* bytes of host memory left to others; 0: see sl_host_memory_reserve */
     uint64_t virtual_size;  /* bytes that cuMemGetInfo reports as total; 0: the host limit */
 #ifdef SLUICE_TEST_HOOKS
     int test_mutant;      /* enum sl_guard that is left out; 0: none */

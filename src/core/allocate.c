@@ -420,18 +420,3 @@ uint64_t sl_runtime_must_be_device(uint64_t address)
     }
     return site;
 }
-
-bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
-{
-    struct sl_core *core = sl_core_running();
-    if (!core || core->policy->memory == SL_MEMORY_NOTED) return false;
-    sl_lock(&core->order);
-    int64_t charged = atomic_load_explicit(&core->budget.charged_bytes, memory_order_relaxed);
-    uint64_t total = core->budget.virtual_size_bytes, used = core->arena.virtual_bytes_used +
-                                                             core->placement.promised_bytes +
-                                                             (charged > 0 ? (uint64_t)charged : 0);
-    sl_unlock(&core->order);
-    *total_bytes = total;
-    *free_bytes = total > used ? total - used : 0;
-    return true;
-}

@@ -63,10 +63,6 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found);
  * and with a profile those of the next run too. Returns the site; 0: none. */
 uint64_t sl_runtime_must_be_device(uint64_t address);
 
-/* Answers cuMemGetInfo: the virtual size, less our allocations, promises and charged bytes. False: ask the
- * driver. */
-bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
-
 /* sl_runtime_free for one allocation or block (blocks.h), but not for a mapping that is divided into
  * blocks. `reported`: the framework reported it, so free it only if it is a block that no graph may write
  * to. For src/core/ only. */

@@ -6,16 +6,23 @@
 
 static __thread uint64_t charged_bytes __attribute__((tls_model("initial-exec")));
 
+uint64_t sl_device_room_most(const struct sl_core *core)
+{
+    uint64_t half = core->budget.bytes / 2, kept = half > SL_LEAST_BUDGET ? half : SL_LEAST_BUDGET;
+    uint64_t left = sl_budget_bytes(&core->budget);
+    if (core->policy->memory != SL_MEMORY_MOVED || atomic_load(&core->streams.captures)) return 0;
+    uint64_t room = left > kept ? left - kept : 0, host = sl_host_share_device_room(&core->host);
+    return room < host ? room : host;
+}
+
 static bool is_room(const struct sl_core *core, uint64_t bytes)
 {
-    uint64_t given = core->options->virtual_size, left = sl_budget_bytes(&core->budget);
-    if (core->policy->memory != SL_MEMORY_MOVED || atomic_load(&core->streams.captures)) return false;
+    uint64_t given = core->options->virtual_size;
     int64_t charged = atomic_load(&core->budget.charged_bytes);
     uint64_t used = core->arena.virtual_bytes_used + core->placement.promised_bytes +
                     (charged > 0 ? (uint64_t)charged : 0);
     if (given && (used > given || bytes > given - used)) return false;
-    uint64_t half = core->budget.bytes / 2, kept = half > SL_LEAST_BUDGET ? half : SL_LEAST_BUDGET;
-    return bytes < left && left - bytes >= kept;
+    return bytes <= sl_device_room_most(core);
 }
 
 bool sl_device_room_make(struct sl_core *core, uint64_t bytes)

@@ -19,6 +19,9 @@ struct sl_core;
  * held. */
 bool sl_device_room_make(struct sl_core *core, uint64_t bytes);
 
+/* The most that sl_device_room_make would make room for now. Caller holds the order lock. */
+uint64_t sl_device_room_most(const struct sl_core *core);
+
 /* The calling thread charges `bytes` bytes: returns how many of them sl_device_room_make has charged
  * already. */
 uint64_t sl_device_room_use(uint64_t bytes);

@@ -2,13 +2,16 @@
 
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/launcher.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "core/host_pages.h"
 #include "node/shares.h"
 #include "node/topology.h"
 
@@ -16,6 +19,8 @@
 #define AHEAD_PART 64             /* at most this part of the total */
 #define ATTEMPTS 8                /* of a claim, while others claim as well */
 #define SETTLING 4                /* checks of a first promise, while others claim */
+#define LOOK_PART 8               /* of the room, which is used before another look */
+#define BETWEEN_LOOKS_NS 100000000u
 
 /* The statements on the page. Not on the stack: the calling thread is the program's, whose stack may be
  * small. */
@@ -36,15 +41,15 @@ static struct question *question_new(const struct sl_options *options)
 }
 
 /* The bytes for all processes of the pool, including `others`. UINT64_MAX: unknown. */
-static uint64_t total_of(const struct sl_options *options, const struct sl_node_entry *others, uint32_t count,
-                         uint64_t *pool)
+static uint64_t total_of(const struct sl_options *options, const struct sl_host_memory *host,
+                         const struct sl_node_entry *others, uint32_t count)
 {
-    struct sl_host_memory host;
-    sl_host_memory_read(&host);
-    *pool = sl_host_memory_limited_by(&host);
     if (options->node_limit) return options->node_limit;
-    uint64_t available = sl_host_memory_limit(&host, options->host_reserve);
-    return available == UINT64_MAX ? available : sl_shares_total(others, count, *pool, available);
+    uint64_t reserve = sl_host_memory_reserve(host, options->host_reserve);
+    uint64_t available = sl_host_memory_limit(host, reserve);
+    return available == UINT64_MAX
+               ? available
+               : sl_shares_total(others, count, sl_host_memory_limited_by(host), available);
 }
 
 /* The part of `total_bytes` that this process may have. */
@@ -66,15 +71,29 @@ static uint64_t part_of(const struct sl_node_entry *others, uint32_t count, uint
 
 uint64_t sl_host_share_foresee(const struct sl_options *options)
 {
-    uint64_t pool;
+    struct sl_host_memory host;
     if (options->host_limit) return options->host_limit;
     struct question *question = question_new(options);
     const struct sl_node_entry *others = question ? question->others : NULL;
     if (question) sl_node_look(question->path, question->others, &question->count);
     uint32_t count = question ? question->count : 0;
-    uint64_t total = total_of(options, others, count, &pool), part = part_of(others, count, pool, total);
+    sl_host_memory_read("", &host);
+    uint64_t total = total_of(options, &host, others, count);
+    uint64_t part = part_of(others, count, sl_host_memory_limited_by(&host), total);
     free(question);
     return part;
+}
+
+const char *sl_host_share_why_nothing(const struct sl_options *options, char out[SL_HOST_SHARE_WHY])
+{
+    struct sl_host_memory host;
+    char available[SL_BYTES_TEXT], reserve[SL_BYTES_TEXT];
+    sl_host_memory_read("", &host);
+    snprintf(out, SL_HOST_SHARE_WHY, "%s of the %s are free, and the reserve is %s (SLUICE_HOST_RESERVE)",
+             sl_bytes_text(sl_host_memory_limit(&host, 0), available),
+             sl_host_memory_limited_by(&host) ? "cgroup's limit" : "machine's memory",
+             sl_bytes_text(sl_host_memory_reserve(&host, options->host_reserve), reserve));
+    return out;
 }
 
 static uint64_t promised_to_others(const struct sl_host_share *share, uint64_t job)
@@ -104,7 +123,10 @@ static void decide(struct sl_host_share *share, const struct sl_options *options
                    const struct sl_node_entry *others, uint32_t count)
 {
     const struct sl_launcher *launcher = sl_launcher();
-    share->total_bytes = total_of(options, others, count, &share->pool);
+    struct sl_host_memory host;
+    sl_host_memory_read("", &host);
+    share->pool = sl_host_memory_limited_by(&host);
+    share->total_bytes = total_of(options, &host, others, count);
     share->kind = options->host_limit || share->total_bytes == UINT64_MAX ? SL_HOST_TOLD
                   : launcher->local_size                                  ? SL_HOST_PROMISED
                                                                           : SL_HOST_CLAIMED;
@@ -129,7 +151,10 @@ static void decide(struct sl_host_share *share, const struct sl_options *options
 
 static void say(const struct sl_host_share *share)
 {
-    char limit[SL_BYTES_TEXT], total[SL_BYTES_TEXT];
+    char limit[SL_BYTES_TEXT], total[SL_BYTES_TEXT], why[SL_HOST_SHARE_WHY];
+    if (share->limit_bytes < SL_BLOCK_BYTES)
+        sl_log(SL_LOG_WARN, "no host memory is left for the program's data: %s",
+               sl_host_share_why_nothing(share->options, why));
     sl_bytes_text(share->limit_bytes, limit);
     sl_bytes_text(share->total_bytes, total);
     if (share->kind == SL_HOST_PROMISED)
@@ -152,7 +177,7 @@ void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *o
                          const struct sl_backend *device)
 {
     struct question *question = device->place ? question_new(options) : NULL;
-    *share = (struct sl_host_share){.node.file = -1};
+    *share = (struct sl_host_share){.options = options, .node.file = -1, .watched = device->place != NULL};
     find_device(share, options, device);
     if (question && sl_node_join(question->path, &share->node) == SL_OK) {
         sl_node_bury(&share->node);
@@ -161,21 +186,22 @@ void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *o
     decide(share, options, question ? question->others : NULL, question ? question->count : 0);
     sl_node_settle(&share->node);
     free(question);
+    share->first_limit_bytes = share->limit_bytes;
+    share->first_total_bytes = share->total_bytes;
     say(share);
 }
 
 void sl_host_share_begin_lent(struct sl_host_share *share, const struct sl_host_share *first,
                               const struct sl_options *options, const struct sl_backend *device)
 {
-    *share = (struct sl_host_share){.node.file = -1,
+    *share = (struct sl_host_share){.options = options,
+                                    .node.file = -1,
                                     .kind = SL_HOST_LENT,
                                     .pool = first->pool,
                                     .total_bytes = first->total_bytes,
                                     .limit_bytes = first->limit_bytes};
     find_device(share, options, device);
 }
-
-/* --- claims */
 
 static void set_claimed(struct sl_host_share *share, uint64_t bytes)
 {
@@ -191,7 +217,8 @@ static uint64_t taken(const struct sl_host_share *share)
 
 void sl_host_share_limit(struct sl_host_share *share, struct sl_placement *placement, uint64_t most_bytes)
 {
-    if (most_bytes < share->limit_bytes) share->limit_bytes = most_bytes;
+    if (most_bytes < share->limit_bytes) share->limit_bytes = share->first_limit_bytes = most_bytes;
+    share->looked_to_bytes = share->limit_bytes / LOOK_PART;
     share->placement = placement;
     bool by_and_by = share->kind == SL_HOST_CLAIMED || share->kind == SL_HOST_LENT;
     set_claimed(share, by_and_by ? taken(share) : share->limit_bytes);
@@ -199,6 +226,81 @@ void sl_host_share_limit(struct sl_host_share *share, struct sl_placement *place
         sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), share->claimed_bytes);
     sl_host_share_changed(share);
 }
+
+/* --- looks */
+
+/* The share's part of what the pool has now; of a share that is claimed, claims find out what others leave.
+ */
+static uint64_t limit_of(const struct sl_host_share *share, const struct question *question)
+{
+    const struct sl_launcher *launcher = sl_launcher();
+    if (share->kind != SL_HOST_PROMISED) return share->total_bytes;
+    uint64_t kept = sl_shares_kept(question->others, question->count, share->pool, launcher->job);
+    uint64_t left = share->total_bytes > kept ? share->total_bytes - kept : 0;
+    return left / launcher->local_size & ~(SL_BLOCK_BYTES - 1);
+}
+
+static void lower_to(struct sl_host_share *share, uint64_t limit_bytes)
+{
+    share->limit_bytes = limit_bytes < share->first_limit_bytes ? limit_bytes : share->first_limit_bytes;
+    if (share->kind != SL_HOST_CLAIMED || share->claimed_bytes > share->limit_bytes)
+        set_claimed(share, share->limit_bytes);
+}
+
+/* `available_bytes`: there now, beside what this process's chunks have taken, `own_bytes`. */
+static void lower(struct sl_host_share *share, uint64_t available_bytes, uint64_t own_bytes)
+{
+    struct question *question = question_new(share->options);
+    if (!question) return;
+    if (share->node.mapped && !share->options->host_limit)
+        question->count = sl_node_others(&share->node, question->others);
+    uint64_t total =
+        sl_shares_total(question->others, question->count, share->pool, available_bytes + own_bytes);
+    share->total_bytes = total < share->first_total_bytes ? total : share->first_total_bytes;
+    lower_to(share, share->options->host_limit ? total : limit_of(share, question));
+    free(question);
+}
+
+/* Others may use half of the reserve; page tables and the like need some of it. Chunks that have no host
+ * pages yet must still get them. */
+void sl_host_share_look(struct sl_host_share *share)
+{
+    struct sl_host_memory host;
+    if (!share->watched || !share->placement) return;
+    sl_host_memory_read("", &host);
+    uint64_t half = sl_host_memory_reserve(&host, share->options->host_reserve) / 2;
+    struct sl_host_pages pages = sl_host_pages(share->placement->arena);
+    uint64_t own = pages.bytes, now = taken(share);
+    uint64_t available = sl_host_memory_limit(&host, half), promised = now > own ? now - own : 0;
+    if (available != UINT64_MAX) lower(share, available, own);
+    uint64_t room = share->limit_bytes > now ? share->limit_bytes - now : 0;
+    share->looked_to_bytes = now + (room / LOOK_PART > SL_BLOCK_BYTES ? room / LOOK_PART : SL_BLOCK_BYTES);
+    share->pinnable_bytes = available > promised ? available - promised : 0;
+    share->of_device |= pages.of_device;
+    share->looked_at_ns = sl_clock_ns(CLOCK_MONOTONIC);
+}
+
+void sl_host_share_look_again(struct sl_host_share *share)
+{
+    if (sl_clock_ns(CLOCK_MONOTONIC) - share->looked_at_ns >= BETWEEN_LOOKS_NS) sl_host_share_look(share);
+}
+
+uint64_t sl_host_share_device_room(const struct sl_host_share *share)
+{
+    return share->of_device ? share->pinnable_bytes : UINT64_MAX;
+}
+
+bool sl_host_share_may_pin(struct sl_host_share *share, uint64_t bytes)
+{
+    if (!share->watched || !share->placement) return true;
+    if (bytes > share->pinnable_bytes / LOOK_PART) sl_host_share_look(share);
+    if (bytes > share->pinnable_bytes) return false;
+    share->pinnable_bytes -= bytes;
+    share->looked_to_bytes = 0;
+    return true;
+}
+
+/* --- claims */
 
 static bool claim(struct sl_host_share *share, uint64_t bytes, int attempts)
 {
@@ -234,6 +336,10 @@ static bool claim_for(struct sl_host_share *share, uint64_t bytes, uint64_t unit
 
 void sl_host_share_prepare(struct sl_host_share *share, uint64_t bytes)
 {
+    if (share->watched && taken(share) + bytes > share->looked_to_bytes) {
+        sl_host_share_look(share);
+        share->looked_to_bytes += bytes;
+    }
     if (share->kind != SL_HOST_CLAIMED || !share->node.mapped || share->claimed_bytes == share->limit_bytes)
         return;
     uint64_t unit = share->placement->arena->chunk_bytes, now = taken(share);
@@ -244,6 +350,9 @@ void sl_host_share_prepare(struct sl_host_share *share, uint64_t bytes)
 
 bool sl_host_share_more(struct sl_host_share *share, uint64_t bytes)
 {
+    uint64_t before = share->claimed_bytes;
+    sl_host_share_look(share);
+    if (share->claimed_bytes > before) return true;
     if (share->kind != SL_HOST_CLAIMED || !share->node.mapped) return false;
     uint64_t unit = share->placement->arena->chunk_bytes;
     sl_node_bury(&share->node);
@@ -269,6 +378,7 @@ void sl_host_share_changed(struct sl_host_share *share)
 bool sl_host_share_lend(struct sl_host_share *share, uint64_t bytes)
 {
     uint64_t now = taken(share);
+    if (share->watched && now + bytes > share->looked_to_bytes) sl_host_share_look(share);
     uint64_t room = share->claimed_bytes > now ? share->claimed_bytes - now : 0;
     if (bytes > room) {
         if (share->kind != SL_HOST_CLAIMED || !share->node.mapped) return false;
@@ -309,6 +419,13 @@ uint64_t sl_host_share_returned(struct sl_host_share *share)
     uint64_t all = share->claimed_bytes;
     set_claimed(share, 0);
     return all;
+}
+
+uint64_t sl_host_share_room(const struct sl_host_share *share)
+{
+    uint64_t most = share->kind == SL_HOST_LENT ? share->claimed_bytes : share->limit_bytes,
+             now = taken(share);
+    return most > now ? most - now : 0;
 }
 
 uint32_t sl_host_share_of_link(const struct sl_host_share *share, uint64_t link)

@@ -7,6 +7,9 @@
  *   otherwise                    what the others were not promised and have not taken: claimed bit by bit, as
  *                                allocations need it, and given back
  *
+ * The limit shrinks when the program pins memory, or takes it otherwise, and when others do: what there is is
+ * looked at again before much more of it is used.
+ *
  * A claim takes no lock: the process raises its own promise first, then adds up all of them, and takes its
  * claim back if the sum is too large. Of two processes that claim the last bytes at the same time, perhaps
  * neither gets them, but never both.
@@ -28,20 +31,32 @@ enum sl_host_share_kind {
 };
 
 struct sl_host_share {
+    const struct sl_options *options;
     struct sl_node node; /* if not registered, no other process is known */
     enum sl_host_share_kind kind;
-    uint64_t pool, total_bytes;         /* for all processes of the pool together */
-    uint64_t limit_bytes;               /* the most that this process may ever have */
+    uint64_t pool, total_bytes; /* for all processes of the pool together */
+    uint64_t first_total_bytes,
+        first_limit_bytes;              /* as decided at the start: the next two never exceed them */
+    uint64_t limit_bytes;               /* the most that this process may have now */
     uint64_t claimed_bytes;             /* the part that may be used now; all if nothing is claimed */
     uint64_t taken_bytes, pinned_bytes; /* as last stated to the others */
     struct sl_placement *placement;     /* its limit follows `claimed_bytes` */
     uint64_t device, link;              /* as in struct sl_node_entry */
     uint64_t lent_bytes;                /* the part of `claimed_bytes` lent to other cores of the process */
     bool left;                          /* the core's own memory is gone with its device */
+    bool watched;                       /* its memory is this machine's: the limit is looked at again */
+    uint64_t looked_to_bytes;           /* up to so much is used without another look */
+    uint64_t pinnable_bytes;            /* that the program may still pin before another look */
+    bool of_device;                     /* the device's memory is host memory */
+    uint64_t looked_at_ns;
 };
 
 /* The most that this process may have, as far as is known before it registers. Thread-safe. */
 uint64_t sl_host_share_foresee(const struct sl_options *options);
+
+/* Why nothing is left: what is free, and what the reserve takes of it. Returns `out`. */
+#define SL_HOST_SHARE_WHY 160
+const char *sl_host_share_why_nothing(const struct sl_options *options, char out[SL_HOST_SHARE_WHY]);
 
 /* Registers the process if `device` belongs to this machine (`place` in backend.h), and decides the share. */
 void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *options,
@@ -55,13 +70,29 @@ void sl_host_share_begin_lent(struct sl_host_share *share, const struct sl_host_
  * holds counts as taken. */
 void sl_host_share_limit(struct sl_host_share *share, struct sl_placement *placement, uint64_t most_bytes);
 
-/* Call it before `bytes` bytes are placed or promised: claims ahead if little room is left. Usually only
- * compares numbers. Caller holds the order lock for this function and the next three. */
+/* Looks at what host memory there is now, and lowers the limit to that, or raises it again. Reads some files
+ * of the kernel, and samples which pages of the arenas exist. Caller holds the order lock for this function
+ * and the next eight. */
+void sl_host_share_look(struct sl_host_share *share);
+/* The same if the last look was long ago. */
+void sl_host_share_look_again(struct sl_host_share *share);
+/* Whether the program may pin `bytes` bytes: false if half of the reserve, or what chunks were promised,
+ * would then be missing. The next allocation looks what is left. */
+bool sl_host_share_may_pin(struct sl_host_share *share, uint64_t bytes);
+/* The most that memory of the device may take of the host's, as of the last look; UINT64_MAX: it takes none.
+ */
+uint64_t sl_host_share_device_room(const struct sl_host_share *share);
+
+/* Call it before `bytes` bytes are placed or promised: looks and claims ahead if little room is left. Usually
+ * only compares numbers. */
 void sl_host_share_prepare(struct sl_host_share *share, uint64_t bytes);
 /* `bytes` bytes found no room: clears the slots of dead processes and claims. True: try again. */
 bool sl_host_share_more(struct sl_host_share *share, uint64_t bytes);
 /* Call it after any change of what is placed or promised. */
 void sl_host_share_changed(struct sl_host_share *share);
+/* The bytes that are neither used nor promised, as of the last look; of a further core, of what it borrowed.
+ */
+uint64_t sl_host_share_room(const struct sl_host_share *share);
 /* The number of registered processes with a device on this link to the host, including this process. */
 uint32_t sl_host_share_of_link(const struct sl_host_share *share, uint64_t link);
 /* Caller holds the order lock of the share's core. For the first core's share: lends `bytes` to another core

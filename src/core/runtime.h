@@ -9,6 +9,7 @@
 #include "core/allocate.h"
 #include "core/blocks.h"
 #include "core/cores.h"
+#include "core/host_room.h"
 #include "core/late_frees.h"
 #include "core/launch_path.h"
 #include "core/mapped.h"

@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from support import ToolTest, clean_environment, sluice
+from support import SOURCE, ToolTest, clean_environment, sluice
 
 
 class Doctor(ToolTest):
@@ -83,6 +83,47 @@ class Doctor(ToolTest):
         (mark, text), = host()
         self.assertEqual((mark, text), ("note", f"managed          {node} is not a file of sluice: processes do not share the node limit"))
         self.assertEqual(node.read_text(), "somebody's")
+
+    def container(self, **files):
+        """An environment in which the kernel's files about memory are these, of a machine with 32 GiB."""
+        common = {"/proc/meminfo": "MemTotal: 33554432 kB\nMemAvailable: 30000000 kB\n", "/proc/self/cgroup": "0::/\n"}
+        for path, text in {**common, **files}.items():
+            file = self.folder / path[1:]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return clean_environment(LD_PRELOAD=os.environ["KERNEL"], KERNEL_FILES=str(self.folder), SLUICE_NODE=str(self.folder / "node"))
+
+    def version_2(self, limit, usage, stat=""):
+        return {"/sys/fs/cgroup/" + name: text for name, text in
+                (("memory.max", f"{limit}\n"), ("memory.current", f"{usage}\n"), ("memory.stat", stat))}
+
+    @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
+    def test_page_cache_in_a_container(self):
+        """Otherwise a program that has read its data finds no memory in a container that is full of them."""
+        mib = 1 << 20
+        cache = f"anon 0\nfile {2450 * mib}\nshmem {50 * mib}\ninactive_file {1000 * mib}\nactive_file {1400 * mib}\nslab_reclaimable {10 * mib}\n"
+        said = sluice("doctor", "--software", env=self.container(**self.version_2(3072 * mib, 2560 * mib, cache)))
+        self.assertRegex(said.stdout, r"(?m)^note +cgroup limit +2.85 GiB left of 3 GiB$")
+        self.assertRegex(said.stdout, r"(?m)^ok +host limit +2.48 GiB for each program$")
+        first = {"/proc/self/cgroup": "4:memory:/job\n", "/sys/fs/cgroup/memory/job/memory.limit_in_bytes": f"{3072 * mib}\n",
+                 "/sys/fs/cgroup/memory/job/memory.usage_in_bytes": f"{2560 * mib}\n",
+                 "/sys/fs/cgroup/memory/job/memory.stat": f"total_inactive_file {1000 * mib}\ntotal_active_file {1410 * mib}\n"}
+        said = sluice("doctor", "--software", env=self.container(**first))
+        self.assertRegex(said.stdout, r"(?m)^ok +host limit +2.48 GiB for each program$")
+
+    @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
+    def test_a_container_without_memory(self):
+        """Otherwise its programs are out of memory, and nobody knows why."""
+        mib = 1 << 20
+        said = sluice("doctor", "--software", env=self.container(**self.version_2(800 * mib, 10 * mib)))
+        self.assertRegex(said.stdout, r"(?m)^ok +host limit +690 MiB for each program$")
+        env = self.container(**self.version_2(800 * mib, 720 * mib))
+        why = "80 MiB of the cgroup's limit are free, and the reserve is 100 MiB (SLUICE_HOST_RESERVE)"
+        said = sluice("doctor", "--software", env=env)
+        self.assertEqual(said.returncode, 1)
+        self.assertIn(f"NO    host limit       no host memory is left for a program's data: {why}\n", said.stdout)
+        run = sluice("run", "--software", "--", os.environ["GPT"], "--data", SOURCE / "workloads/data/gpl-3.txt", "--steps", "1", env=env)
+        self.assertEqual(run.stderr.count(f"sluice: no host memory is left for the program's data: {why}\n"), 1, run.stderr)
 
     @staticmethod
     def pytorch(**variables):

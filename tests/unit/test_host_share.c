@@ -1,6 +1,7 @@
 /* Host memory that processes share: together they never have more than there is, each rank of a job has what
  * it was promised, and what a dead one had is there for the others. Two shares in one process are as two
  * processes here. */
+#include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 
 #include "base/launcher.h"
 #include "core/host_share.h"
+#include "kernel_files.h"
 
 #define TOTAL (100 * SL_MIB)
 
@@ -26,6 +28,34 @@ static char folder[] = "/tmp/sluice-share-XXXXXX", path[64];
 static struct sl_options options;
 
 static unsigned bus;
+
+/* The linker gives the code under test these for open(): while a test has files for it, they stand for the
+ * kernel's. */
+static bool kernel_is_ours;
+int __real_open(const char *at, int flags, ...);
+int __wrap_open(const char *at, int flags, ...);
+int __wrap_open64(const char *at, int flags, ...);
+
+int __wrap_open(const char *at, int flags, ...)
+{
+    char ours[1024];
+    va_list more;
+    va_start(more, flags);
+    unsigned mode = flags & O_CREAT ? va_arg(more, unsigned) : 0;
+    va_end(more);
+    bool kernels = !strncmp(at, "/proc/", 6) || !strncmp(at, "/sys/", 5);
+    snprintf(ours, sizeof(ours), "%s%s", kernel_is_ours && kernels ? kernel_files : "", at);
+    return __real_open(ours, flags, mode);
+}
+
+int __wrap_open64(const char *at, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    unsigned mode = flags & O_CREAT ? va_arg(more, unsigned) : 0;
+    va_end(more);
+    return __wrap_open(at, flags, mode);
+}
 
 static bool place(void *self, struct sl_device_place *out)
 {
@@ -233,7 +263,7 @@ static void more_than_there_is_leaves_nothing(void **state)
     options.node_limit = 40 * SL_MIB;
     assert_int_equal(sl_host_share_foresee(&options), 0);
     struct process *two = start(&device);
-    two->share.limit_bytes = TOTAL;
+    two->share.limit_bytes = two->share.first_limit_bytes = TOTAL;
     assert_false(take(two, 2 * SL_MIB));
     end(one);
     assert_true(take(two, 40 * SL_MIB));
@@ -310,6 +340,133 @@ static void together_they_never_have_more(void **state)
     munmap((void *)held, 4096);
 }
 
+/* A container with 800 MiB: a reserve of 100, half of which others may use. */
+static void be_in_a_container(uint64_t used_mib)
+{
+    kernel_is_ours = true;
+    put("/proc/meminfo", "MemTotal: 64000000 kB\nMemAvailable: 32000000 kB\n");
+    put("/proc/self/cgroup", "0::/\n");
+    put_number("/sys/fs/cgroup/memory.max", 800 * SL_MIB);
+    put_number("/sys/fs/cgroup/memory.current", used_mib * SL_MIB);
+}
+
+static int set_up_container(void **state)
+{
+    make_kernel_files(state);
+    int result = set_up(state);
+    options.node_limit = 0;
+    be_in_a_container(0);
+    return result;
+}
+
+static int tear_down_container(void **state)
+{
+    kernel_is_ours = false;
+    remove_kernel_files(state);
+    return tear_down(state);
+}
+
+/* Else the kernel ends the program for what it pinned, or took otherwise, after the start. */
+static void what_others_take_lowers_the_limit(void **state)
+{
+    (void)state;
+    struct process *process = start(&device);
+    assert_int_equal(process->share.limit_bytes, 700 * SL_MIB);
+    assert_true(take(process, 100 * SL_MIB)); /* the arena here has no pages: all of it is still to come */
+    be_in_a_container(40);                    /* the reserve is for this */
+    assert_true(take(process, 100 * SL_MIB));
+    assert_int_equal(process->share.limit_bytes, 700 * SL_MIB);
+    be_in_a_container(450);
+    assert_false(take(process, 102 * SL_MIB));
+    assert_true(take(process, 100 * SL_MIB));
+    assert_false(take(process, 2 * SL_MIB));
+    assert_int_equal(sl_host_share_room(&process->share), 0);
+    be_in_a_container(0); /* they gave it back */
+    sl_host_share_look_again(&process->share);
+    assert_false(sl_host_share_room(&process->share)); /* the last look is not long ago */
+    assert_false(take(process, 402 * SL_MIB));
+    assert_true(take(process, 400 * SL_MIB));
+    end(process);
+}
+
+/* Most allocations look at nothing. */
+static void looks_are_few(void **state)
+{
+    (void)state;
+    struct process *process = start(&device);
+    uint64_t looks = 0, looked = process->share.looked_at_ns;
+    for (int i = 0; i < 350; i++) {
+        assert_true(take(process, 2 * SL_MIB));
+        looks += process->share.looked_at_ns != looked;
+        looked = process->share.looked_at_ns;
+    }
+    assert_in_range(looks, 10, 60);
+    for (int i = 0; i < 50; i++) {
+        give(process, 4 * SL_MIB);
+        assert_true(take(process, 4 * SL_MIB)); /* a program in its steady state */
+    }
+    assert_true(process->share.looked_at_ns == looked);
+    end(process);
+}
+
+static void ranks_have_less_together(void **state)
+{
+    (void)state;
+    be_rank("0", "2");
+    struct process *first = start(&device);
+    be_rank("1", "2");
+    struct process *second = start(&device);
+    assert_int_equal(second->share.limit_bytes, 350 * SL_MIB);
+    be_in_a_container(350);
+    assert_false(take(second, 202 * SL_MIB));
+    assert_true(take(second, 200 * SL_MIB));
+    end(second);
+    end(first);
+}
+
+/* It is kept as far as there is so much. */
+static void a_limit_that_the_user_gave_is_no_memory(void **state)
+{
+    (void)state;
+    options.host_limit = 2 * SL_GIB;
+    struct process *process = start(&device);
+    assert_false(take(process, 752 * SL_MIB));
+    assert_true(take(process, 750 * SL_MIB));
+    end(process);
+}
+
+static void pinned_memory_is_refused_before_the_kernel_does(void **state)
+{
+    (void)state;
+    struct process *process = start(&device);
+    assert_true(take(process, 300 * SL_MIB));
+    assert_false(sl_host_share_may_pin(&process->share, 451 * SL_MIB));
+    assert_true(sl_host_share_may_pin(&process->share, 440 * SL_MIB));
+    be_in_a_container(440);
+    assert_false(sl_host_share_may_pin(&process->share, 11 * SL_MIB));
+    assert_false(take(process, 12 * SL_MIB));
+    assert_int_equal(sl_host_share_device_room(&process->share), UINT64_MAX);
+    process->share.of_device = true;
+    assert_int_equal(sl_host_share_device_room(&process->share), 10 * SL_MIB);
+    end(process);
+    process = start(&no_device); /* a simulated one */
+    assert_true(sl_host_share_may_pin(&process->share, SL_GIB));
+    end(process);
+}
+
+static void nothing_is_left(void **state)
+{
+    (void)state;
+    char why[SL_HOST_SHARE_WHY];
+    be_in_a_container(705);
+    assert_int_equal(sl_host_share_foresee(&options), 0);
+    assert_string_equal(
+        sl_host_share_why_nothing(&options, why),
+        "95 MiB of the cgroup's limit are free, and the reserve is 100 MiB (SLUICE_HOST_RESERVE)");
+    options.host_reserve = 1;
+    assert_in_range(sl_host_share_foresee(&options), 94 * SL_MIB, 95 * SL_MIB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +477,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_page_each_is_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_than_there_is_leaves_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_link_is_shared_by_those_at_its_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_others_take_lowers_the_limit, set_up_container,
+                                        tear_down_container),
+        cmocka_unit_test_setup_teardown(looks_are_few, set_up_container, tear_down_container),
+        cmocka_unit_test_setup_teardown(ranks_have_less_together, set_up_container, tear_down_container),
+        cmocka_unit_test_setup_teardown(a_limit_that_the_user_gave_is_no_memory, set_up_container,
+                                        tear_down_container),
+        cmocka_unit_test_setup_teardown(pinned_memory_is_refused_before_the_kernel_does, set_up_container,
+                                        tear_down_container),
+        cmocka_unit_test_setup_teardown(nothing_is_left, set_up_container, tear_down_container),
         cmocka_unit_test_setup_teardown(together_they_never_have_more, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void defaults_without_environment(void **state)
     assert_int_equal(options.daemon, SL_DAEMON_THREAD);
     assert_int_equal(options.trace_full, SL_TRACE_DROP);
     assert_string_equal(options.trace, "");
-    assert_int_equal(options.host_reserve, SL_GIB);
+    assert_int_equal(options.host_reserve, 0);
 }
 
 static void values_are_taken(void **state)
@@ -156,7 +156,7 @@ static void bad_values_give_one_line_and_the_default(void **state)
         {"SLUICE_CHUNK", "1M", "a power of two", "automatic"},
         {"SLUICE_DEVICE_BUDGET", "lots", "a size from 8 MiB", "automatic"},
         {"SLUICE_DEVICE_BUDGET", "-8G", "a size", "automatic"},
-        {"SLUICE_HOST_RESERVE", "1.5", "a size", "1 GiB"},
+        {"SLUICE_HOST_RESERVE", "1.5", "a size", "automatic"},
         {"SLUICE_POLICY", "Plan", "plan|next|belady|lru|demand|driver|off", "plan"},
         {"SLUICE_POLICY", "plan|demand", "plan|next|belady|lru|demand|driver|off", "plan"},
         {"SLUICE_DAEMON", "in", "thread|inline", "thread"},

@@ -156,7 +156,7 @@ static void values_in_force_are_lines(void **state)
         "SLUICE_PLAN_ATTEMPTS   100000",
         "SLUICE_PROFILE         none",
         "SLUICE_TRACE_LIMIT     0 B",
-        "SLUICE_HOST_RESERVE    0 B",
+        "SLUICE_HOST_RESERVE    automatic",
         "SLUICE_VERBOSE         0",
     };
     for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {

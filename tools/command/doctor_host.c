@@ -20,19 +20,21 @@
 static void examine_memory(struct findings *findings)
 {
     struct sl_host_memory memory;
-    char text[SL_BYTES_TEXT];
-    sl_host_memory_read(&memory);
+    char text[SL_BYTES_TEXT], limit[SL_BYTES_TEXT];
+    sl_host_memory_read("", &memory);
     if (memory.available_bytes) {
         find(findings, VERDICT_OK, "host memory", "%s available",
              sl_bytes_text(memory.available_bytes, text));
     } else {
         find(findings, VERDICT_NOTE, "host memory", "/proc/meminfo does not show the available memory");
     }
-    /* cgroup v1 expresses "no limit" by a value larger than any memory. */
-    bool limited = memory.cgroup_bytes < (uint64_t)1 << 60;
+    bool limited = memory.cgroup_bytes != UINT64_MAX;
     bool small = limited && memory.cgroup_bytes < memory.available_bytes;
-    find(findings, small ? VERDICT_NOTE : VERDICT_OK, "cgroup limit", "%s%s",
-         limited ? sl_bytes_text(memory.cgroup_bytes, text) : "none", limited ? " left" : "");
+    if (limited)
+        find(findings, small ? VERDICT_NOTE : VERDICT_OK, "cgroup limit", "%s left of %s",
+             sl_bytes_text(memory.cgroup_bytes, text), sl_bytes_text(memory.cgroup_limit_bytes, limit));
+    else
+        find(findings, VERDICT_OK, "cgroup limit", "none");
 }
 
 /* The host memory that this user's managed processes have reserved, and that another process could
@@ -62,7 +64,11 @@ static void examine_node(struct findings *findings)
              sl_bytes_text(pinned_bytes, pinned));
     uint64_t limit_bytes = sl_host_share_foresee(&options);
     if (limit_bytes == UINT64_MAX) return;
-    if (sl_launcher()->local_size && !options.host_limit)
+    char why[SL_HOST_SHARE_WHY];
+    if (limit_bytes < SL_BLOCK_BYTES)
+        find(findings, VERDICT_BROKEN, "host limit", "no host memory is left for a program's data: %s",
+             sl_host_share_why_nothing(&options, why));
+    else if (sl_launcher()->local_size && !options.host_limit)
         find(findings, VERDICT_OK, "host limit", "%s for each of %u ranks", sl_bytes_text(limit_bytes, text),
              sl_launcher()->local_size);
     else

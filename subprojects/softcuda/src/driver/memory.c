@@ -261,6 +261,17 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address)
     return sc_leave(free_at(address, mask, CUDA_ERROR_INVALID_VALUE));
 }
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+/* Pinned memory has all its pages from the start. An older kernel gives them at the first access. */
+static void populate(uint64_t address, uint64_t bytes)
+{
+    uint64_t begin = address & ~(uint64_t)(HOST_ALIGN - 1);
+    madvise((void *)begin, round_up(address + bytes - begin, HOST_ALIGN), MADV_POPULATE_WRITE);
+}
+
 CUresult CUDAAPI cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
 {
     unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
@@ -273,6 +284,7 @@ CUresult CUDAAPI cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
     }
     struct sc_allocation *allocation = sc_space_allocate(SC_MEMORY_PINNED, bytes, HOST_ALIGN);
     if (!allocation) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    populate(allocation->begin, bytes);
     sc_races_fresh(allocation->begin, allocation->span);
     allocation->owner = sc_current();
     allocation->ordinal = sc_current()->device->ordinal;
@@ -307,6 +319,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int 
         return sc_leave(CUDA_ERROR_INVALID_VALUE); /* it is not host memory */
     allocation = sc_space_register((uint64_t)pointer, bytes);
     if (!allocation) return sc_leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    populate(allocation->begin, bytes);
     sc_races_fresh(allocation->begin, allocation->bytes);
     allocation->owner = sc_current();
     allocation->ordinal = sc_current()->device->ordinal;

@@ -1,0 +1,20 @@
+/* What the program sees of host memory: the free memory of its device, and what it may pin. Thread-safe; no
+ * lock of a core may be held. */
+#ifndef SLUICE_HOST_ROOM_H
+#define SLUICE_HOST_ROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Answers cuMemGetInfo: the virtual size, less our allocations, promises and charged bytes, but at most what
+ * host memory and the device have room for. False: ask the driver. */
+bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
+
+/* Whether the program may take `bytes` bytes of host memory that the driver pins. False: host memory would
+ * not suffice for what it has allocated on the device, and the kernel would end it. What is pinned is
+ * subtracted from what allocations may still get. */
+bool sl_runtime_may_pin(uint64_t bytes);
+/* The same for memory of the program that the driver is about to pin, as far as it has no pages yet. */
+bool sl_runtime_may_register(uint64_t address, uint64_t bytes);
+
+#endif
