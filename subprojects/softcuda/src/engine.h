@@ -165,11 +165,10 @@ struct sc_launch {
     uint32_t dynamic_shared_bytes;
     const void *parameters; /* the packed parameter block, parameter_bytes long */
     const struct sc_address_space *space;
-    uint64_t heap, heap_bytes; /* device memory for the kernel's malloc, zeroed before its first use; 0:
-                                  malloc returns NULL */
-    uint64_t grid_state;       /* 8 bytes of device memory for the grid barrier of a cooperative launch, whose
-                                  blocks run side by side; zeroed before its first use; 0: not cooperative */
-    uint32_t workers;          /* maximum number of threads, at least 1 */
+    uint64_t heap, heap_bytes;      /* device memory for the kernel's malloc, zeroed before its first use; 0:
+                                       malloc returns NULL */
+    bool cooperative;               /* all blocks run side by side and share a grid barrier of their own */
+    uint32_t workers;               /* maximum number of threads, at least 1 */
     uint64_t watchdog_instructions; /* limit per block; 0: none */
     bool touches;                   /* fill sc_cost.touched; needs sc_engine_note_touches */
     bool accesses;                  /* fill sc_cost.accessed; needs sc_engine_note_touches */

@@ -114,7 +114,6 @@ void sc_context_teardown(struct sc_context *context)
     sc_memory_release_all(context);
     release_own(&context->state);
     release_own(&context->heap);
-    release_own(&context->grid_state);
 }
 
 /* Waits for the context's work, whether or not it faulted, and destroys the context. */

@@ -42,10 +42,9 @@ struct sc_context {
     struct sc_stream *legacy;  /* the stream that a NULL handle means */
     struct sc_stream *streams; /* all of them, legacy included */
     struct sc_loaded *modules;
-    struct sc_allocation *state;      /* SOFTCUDA_CONTEXT_BYTES */
-    struct sc_allocation *heap;       /* for kernels that call malloc; NULL before the first one */
-    struct sc_allocation *grid_state; /* for cooperative launches; NULL before the first one */
-    struct sc_op **left_behind;       /* last operations of destroyed blocking streams */
+    struct sc_allocation *state; /* SOFTCUDA_CONTEXT_BYTES */
+    struct sc_allocation *heap;  /* for kernels that call malloc; NULL before the first one */
+    struct sc_op **left_behind;  /* last operations of destroyed blocking streams */
     size_t left_count;
     struct sc_past left_past; /* frees of those streams: before the legacy stream's next operation */
     uint64_t last_end_ns;     /* of the operations that have times so far */

@@ -63,7 +63,7 @@ static CUresult run_kernel(struct sc_op *op)
         .parameters = work->parameters,
         .heap = work->heap,
         .heap_bytes = work->heap_bytes,
-        .grid_state = work->grid_state,
+        .cooperative = work->cooperative,
         .space = &space,
         .workers = worker_count(),
         .watchdog_instructions = sc_options()->watchdog,

@@ -45,7 +45,7 @@ CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeA
     const struct sc_kernel_payload *kernel = &node->payload.kernel;
     memset(out, 0, sizeof *out);
     if (kernel->attributes) *out = kernel->attributes[attribute];
-    if (attribute == CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE) out->cooperative = kernel->work.grid_state != 0;
+    if (attribute == CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE) out->cooperative = kernel->work.cooperative;
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -66,7 +66,7 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeA
     struct sc_kernel_payload *kernel = &node->payload.kernel;
     if (!make_attributes(kernel)) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     if (attribute == CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE)
-        result = sc_launch_cooperate(node->payload.context, value->cooperative != 0, &kernel->work);
+        result = sc_launch_cooperate(value->cooperative != 0, &kernel->work);
     if (result) return sc_leave(result);
     kernel->attributes[attribute] = *value;
     kernel->attributes_set |= 1u << attribute;
@@ -85,7 +85,7 @@ CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode to_handle, CUgraphN
     const struct sc_kernel_payload *source = &from->payload.kernel;
     struct sc_kernel_payload *kernel = &to->payload.kernel;
     if (from == to) return sc_leave(CUDA_SUCCESS);
-    result = sc_launch_cooperate(to->payload.context, source->work.grid_state != 0, &kernel->work);
+    result = sc_launch_cooperate(source->work.cooperative, &kernel->work);
     if (result || !source->attributes) return sc_leave(result);
     if (!make_attributes(kernel)) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     memcpy(kernel->attributes, source->attributes, SC_ATTRIBUTES * sizeof *kernel->attributes);

@@ -79,7 +79,7 @@ static CUresult set(struct sc_node *node, bool in_exec, struct sc_payload *paylo
         return sc_leave(CUDA_ERROR_INVALID_VALUE);
     }
     if (payload->type == CU_GRAPH_NODE_TYPE_KERNEL) {
-        made = sc_launch_cooperate(payload->context, old->kernel.work.grid_state != 0, &payload->kernel.work);
+        made = sc_launch_cooperate(old->kernel.work.cooperative, &payload->kernel.work);
         if (made) {
             drop(payload);
             return sc_leave(made);

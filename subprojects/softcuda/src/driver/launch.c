@@ -70,30 +70,16 @@ static CUresult need_heap(struct sc_context *context, const struct sc_func *func
     return CUDA_SUCCESS;
 }
 
-/* The grid barrier is part of the context's memory (SOFTCUDA_CONTEXT_BYTES) and not charged separately. */
-static bool need_grid_state(struct sc_context *context)
-{
-    if (context->grid_state) return true;
-    context->grid_state = sc_space_allocate(SC_MEMORY_DEVICE, 8, 512);
-    if (!context->grid_state) return false;
-    context->grid_state->owner = context;
-    context->grid_state->ordinal = context->device->ordinal;
-    sc_space_set_access(context->grid_state, 1u << context->device->ordinal);
-    context->grid_state->internal = true;
-    return true;
-}
-
 /* All blocks of a cooperative launch must be resident at once. */
-CUresult sc_launch_cooperate(struct sc_context *context, bool cooperative, struct sc_launch_work *launch)
+CUresult sc_launch_cooperate(bool cooperative, struct sc_launch_work *launch)
 {
-    launch->grid_state = 0;
+    launch->cooperative = false;
     if (!cooperative) return CUDA_SUCCESS;
     uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     int threads = (int)(launch->block[0] * launch->block[1] * launch->block[2]);
     int fit = sc_blocks_that_fit(launch->func, threads, launch->dynamic_shared_bytes);
     if (blocks > (uint64_t)fit * sc_options()->processors) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-    if (!need_grid_state(context)) return CUDA_ERROR_OUT_OF_MEMORY;
-    launch->grid_state = context->grid_state->begin;
+    launch->cooperative = true;
     return CUDA_SUCCESS;
 }
 
@@ -122,7 +108,7 @@ CUresult sc_launch_describe(struct sc_context *context, CUfunction handle, const
         .heap = func->info.uses_heap ? context->heap->begin : 0,
         .heap_bytes = func->info.uses_heap ? context->heap->bytes : 0,
     };
-    result = sc_launch_cooperate(context, shape->cooperative, out);
+    result = sc_launch_cooperate(shape->cooperative, out);
     if (result) sc_launch_drop(out);
     return result;
 }

@@ -68,8 +68,9 @@ struct sc_launch_work {
     struct sc_effect effect;               /* of a launch that meets peers, once it has arrived */
     const char *name;
     uint32_t grid[3], block[3], dynamic_shared_bytes;
-    void *parameters;                      /* owned */
-    uint64_t heap, heap_bytes, grid_state; /* as in struct sc_launch */
+    void *parameters;          /* owned */
+    uint64_t heap, heap_bytes; /* as in struct sc_launch */
+    bool cooperative;
 };
 
 /* A box: `width` bytes, `height` rows, `depth` slices. */

@@ -109,8 +109,7 @@ static void add(struct uses *uses, uint64_t address, uint64_t bytes, enum sc_use
 /* Memory from a kernel's malloc is reused in an order that the detector does not see, so it is ignored. */
 static bool in_heap(const struct sc_launch_work *launch, uint64_t address)
 {
-    bool barrier = launch->grid_state && address - launch->grid_state < 8; /* the grid's barrier */
-    return barrier || address - launch->heap < launch->heap_bytes;
+    return address - launch->heap < launch->heap_bytes;
 }
 
 static enum sc_use_kind use_of(enum sc_access_kind kind)

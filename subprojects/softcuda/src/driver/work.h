@@ -18,7 +18,7 @@ struct sc_shape {
 CUresult sc_launch_describe(struct sc_context *context, CUfunction handle, const struct sc_shape *shape,
                             void **pointers, void **extra, struct sc_launch_work *out);
 /* Makes a launch cooperative, or not. Errors: as above. */
-CUresult sc_launch_cooperate(struct sc_context *context, bool cooperative, struct sc_launch_work *launch);
+CUresult sc_launch_cooperate(bool cooperative, struct sc_launch_work *launch);
 /* How many blocks of `threads` threads a multiprocessor holds at once. */
 int sc_blocks_that_fit(const struct sc_func *func, int threads, size_t dynamic_shared);
 /* Copies a launch. false: no memory. */

@@ -32,6 +32,10 @@ static bool look_up(struct sc_group *group, unsigned space, struct sc_window *wi
         found = on_chip(worker->parameters, worker->parameter_bytes);
         if (holds(&found, address, bytes)) goto yes;
     }
+    if (worker->barrier && (space == SC_SPACE_GLOBAL || space == SC_SPACE_GENERIC)) {
+        found = on_chip(worker->barrier, sizeof *worker->barrier);
+        if (holds(&found, address, bytes)) goto yes;
+    }
     if (space == SC_SPACE_GLOBAL || space == SC_SPACE_CONST || space == SC_SPACE_GENERIC) {
         struct sc_range range;
         if (!launch->space->find(launch->space->context, address, &range)) return false;

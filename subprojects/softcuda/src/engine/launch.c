@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "kept.h"
 #include "module.h"
 #include "order.h"
 #include "pool.h"
@@ -12,7 +13,7 @@
 
 struct launch {
     const struct sc_launch *wish;
-    unsigned char *parameters;
+    struct sc_common common;
     struct sc_worker *workers; /* the first belongs to the calling thread */
     uint32_t worker_count;
     struct sc_offer offer;
@@ -86,7 +87,7 @@ static void help(void *context, uint32_t index)
     struct launch *launch = context;
     struct sc_worker *worker = &launch->workers[index + 1];
     if (__atomic_load_n(&launch->next, __ATOMIC_RELAXED) >= launch->blocks) return;
-    if (sc_worker_init(worker, launch->wish, launch->parameters))
+    if (sc_worker_init(worker, launch->wish, &launch->common, NULL))
         work(launch, worker);
     else
         record_fault(launch, worker, 0);
@@ -109,7 +110,7 @@ static void call_for_help(void *context)
 static void run_all(struct launch *launch)
 {
     struct sc_worker *worker = &launch->workers[0];
-    if (!sc_worker_init(worker, launch->wish, launch->parameters)) {
+    if (!sc_worker_init(worker, launch->wish, &launch->common, NULL)) {
         launch->no_memory = true;
         return;
     }
@@ -122,19 +123,28 @@ static void run_all(struct launch *launch)
     if (launch->offered) sc_pool_withdraw(&launch->offer);
 }
 
+/* Gives each block a worker, in memory from *kept. */
+static bool begin_together(struct launch *launch, struct sc_kept *kept)
+{
+    const uint32_t *grid = launch->wish->grid;
+    size_t each = sc_worker_bytes(launch->wish);
+    *kept = sc_kept_take(each * launch->worker_count);
+    for (uint32_t b = 0; kept->memory && b < launch->worker_count; b++) {
+        struct sc_worker *worker = &launch->workers[b];
+        if (!sc_worker_init(worker, launch->wish, &launch->common, kept->memory + b * each)) return false;
+        sc_worker_begin(worker, b % grid[0], b / grid[0] % grid[1], b / grid[0] / grid[1]);
+    }
+    return kept->memory != NULL;
+}
+
 /* A cooperative launch: each block has a worker of its own, and all run in one thread, in turns and in the
  * order of blocks, so that results are deterministic. */
 static void run_together(struct launch *launch)
 {
-    const uint32_t *grid = launch->wish->grid;
     uint32_t count = launch->worker_count, left = count;
+    struct sc_kept kept = {0};
     bool *over = calloc(count, sizeof *over);
-    launch->no_memory = !over;
-    for (uint32_t b = 0; b < count && !launch->no_memory; b++) {
-        launch->no_memory = !sc_worker_init(&launch->workers[b], launch->wish, launch->parameters);
-        if (!launch->no_memory)
-            sc_worker_begin(&launch->workers[b], b % grid[0], b / grid[0] % grid[1], b / grid[0] / grid[1]);
-    }
+    launch->no_memory = !over || !begin_together(launch, &kept);
     while (left && !launch->no_memory && launch->fault_at == UINT64_MAX)
         for (uint32_t b = 0; b < count && launch->fault_at == UINT64_MAX; b++) {
             enum sc_progress progress = over[b] ? SC_PROGRESS_WAITS : sc_worker_go_on(&launch->workers[b]);
@@ -144,6 +154,7 @@ static void run_together(struct launch *launch)
                 left--;
             }
         }
+    sc_kept_give(&kept);
     free(over);
 }
 
@@ -225,7 +236,7 @@ static bool sum_accesses(const struct launch *launch, struct sc_cost *cost)
 static uint32_t count_workers(const struct sc_launch *wish, uint64_t blocks)
 {
     uint32_t workers = wish->workers ? wish->workers : 1;
-    if (wish->grid_state) return (uint32_t)blocks;
+    if (wish->cooperative) return (uint32_t)blocks;
     if (workers > SC_POOL_MAX) workers = SC_POOL_MAX;
     return blocks < workers ? (uint32_t)blocks : workers;
 }
@@ -238,15 +249,15 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
     launch.blocks = (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2];
     if (!launch.blocks || !wish->block[0] || !wish->block[1] || !wish->block[2]) return SC_ENGINE_OK;
     launch.worker_count = count_workers(wish, launch.blocks);
-    launch.ordered = launch.worker_count > 1 && !wish->grid_state && wish->function->program->ordered;
+    launch.ordered = launch.worker_count > 1 && !wish->cooperative && wish->function->program->ordered;
     launch.workers = calloc(launch.worker_count, sizeof *launch.workers);
-    launch.parameters = aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64);
-    bool ok = launch.workers && launch.parameters;
+    launch.common.parameters = aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64);
+    bool ok = launch.workers && launch.common.parameters;
     if (ok) {
-        memcpy(launch.parameters, wish->parameters, bytes);
+        memcpy(launch.common.parameters, wish->parameters, bytes);
         pthread_mutex_init(&launch.lock, NULL);
         if (launch.ordered) sc_order_init(&launch.order);
-        if (wish->grid_state)
+        if (wish->cooperative)
             run_together(&launch);
         else
             run_all(&launch);
@@ -264,7 +275,7 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
         for (uint32_t w = 0; w < launch.worker_count; w++) sc_worker_free(&launch.workers[w]);
     }
     free(launch.workers);
-    free(launch.parameters);
+    free(launch.common.parameters);
     if (!ok) return SC_ENGINE_NO_MEMORY;
     if (launch.fault.kind == SC_FAULT_NONE) return SC_ENGINE_OK;
     if (fault) *fault = launch.fault;

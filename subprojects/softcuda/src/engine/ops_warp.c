@@ -271,7 +271,7 @@ bool sc_run_yield(struct sc_group *group, const struct sc_op *op)
 
 void sc_poll(struct sc_group *group)
 {
-    if (++group->polls < (group->worker->launch->grid_state ? POLLS_BESIDE_OTHERS : POLLS_MAX)) return;
+    if (++group->polls < (group->worker->launch->cooperative ? POLLS_BESIDE_OTHERS : POLLS_MAX)) return;
     group->polls = 0;
     group->yields = true;
 }

@@ -89,8 +89,8 @@ static void fill_file(struct sc_worker *worker, struct sc_group *group)
         splat32(group, (enum sc_special)(SC_SPECIAL_NCTAID_X + i), launch->grid[i]);
     }
     splat32(group, SC_SPECIAL_NWARP, (threads + 31) / 32);
-    splat32(group, SC_SPECIAL_ENVREG_1, (uint32_t)(launch->grid_state >> 32));
-    splat32(group, SC_SPECIAL_ENVREG_2, (uint32_t)launch->grid_state);
+    splat32(group, SC_SPECIAL_ENVREG_1, (uint32_t)((uint64_t)(uintptr_t)worker->barrier >> 32));
+    splat32(group, SC_SPECIAL_ENVREG_2, (uint32_t)(uintptr_t)worker->barrier);
     splat32(group, SC_SPECIAL_DYNAMIC_SHARED, launch->dynamic_shared_bytes);
     splat32(group, SC_SPECIAL_TOTAL_SHARED, worker->shared_bytes);
     splat64(group, program->special[SC_SPECIAL_SHARED_BASE], (uint64_t)(uintptr_t)worker->shared);
@@ -267,66 +267,105 @@ static bool run_once(struct sc_worker *worker, struct sc_group *group)
 
 #define LOCAL_INSIDE (8u << 20) /* maximum bytes of local memory that are part of the common allocation */
 
-bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, const unsigned char *parameters)
+/* The parts of a worker's memory, in bytes */
+struct layout {
+    uint32_t group_count;
+    size_t groups, shared, local, file, masks, caches, total;
+    bool apart; /* local memory is allocated by itself: most pages of large stacks are never touched */
+};
+
+static struct layout lay_out(const struct sc_launch *launch)
 {
     const struct sc_program *program = launch->function->program;
     uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
-    uint32_t groups = (threads + program->lanes - 1) / program->lanes;
-    memset(worker, 0, sizeof *worker);
-    worker->launch = launch;
-    worker->program = program;
-    worker->parameters = parameters;
-    worker->group_count = groups;
-    worker->parameter_bytes = launch->function->entry->signature.parameter_bytes;
-    worker->shared_bytes = program->static_shared_bytes + launch->dynamic_shared_bytes;
-    size_t file = align_up(program->file_bytes, 64), masks = align_up((size_t)program->lanes * 4, 64);
-    size_t caches = align_up((program->cache_count + 1) * sizeof(struct sc_window), 64);
-    size_t each = file + 4 * masks + caches, shared = align_up(worker->shared_bytes + 64, 4096);
-    size_t local = align_up((size_t)threads * program->local_bytes + 64, 64);
-    worker->groups = calloc(groups, sizeof *worker->groups);
-    bool apart = local > LOCAL_INSIDE; /* most pages of large stacks are never touched, and calloc does not
-                                          allocate those */
-    size_t total = align_up(each * groups + shared + (apart ? 0 : local), 4096);
-    worker->stacks = apart ? calloc(1, local) : NULL;
-    worker->memory = aligned_alloc(4096, total);
+    size_t shared_bytes = program->static_shared_bytes + launch->dynamic_shared_bytes;
+    struct layout layout = {.group_count = (threads + program->lanes - 1) / program->lanes};
+    layout.groups = align_up(layout.group_count * sizeof(struct sc_group), 64);
+    layout.file = align_up(program->file_bytes, 64);
+    layout.masks = align_up((size_t)program->lanes * 4, 64);
+    layout.caches = align_up((program->cache_count + 1) * sizeof(struct sc_window), 64);
+    layout.shared = align_up(shared_bytes + 64, 4096);
+    layout.local = align_up((size_t)threads * program->local_bytes + 64, 64);
+    layout.apart = layout.local > LOCAL_INSIDE;
+    size_t each = layout.file + 4 * layout.masks + layout.caches;
+    layout.total = align_up(
+        layout.shared + (layout.apart ? 0 : layout.local) + layout.groups + each * layout.group_count, 4096);
+    return layout;
+}
+
+size_t sc_worker_bytes(const struct sc_launch *launch)
+{
+    return lay_out(launch).total;
+}
+
+static bool allocate(struct sc_worker *worker, const struct layout *layout, unsigned char *memory)
+{
+    const struct sc_launch *launch = worker->launch;
+    worker->owns_memory = !memory;
+    worker->memory = memory ? memory : aligned_alloc(4096, layout->total);
+    worker->stacks = layout->apart ? calloc(1, layout->local) : NULL;
     worker->touches = launch->touches ? calloc(1, sizeof *worker->touches) : NULL;
     worker->accesses = launch->accesses ? calloc(1, sizeof *worker->accesses) : NULL;
     worker->kinds = launch->profile ? calloc(SC_PROFILE_KINDS, sizeof *worker->kinds) : NULL;
     worker->watched = launch->touches || launch->accesses;
-    if (!worker->groups || !worker->memory || (apart && !worker->stacks) ||
-        (launch->profile && !worker->kinds) || (launch->touches && !worker->touches) ||
-        (launch->accesses && !worker->accesses))
-        return false;
-    memset(worker->memory, 0, total);
+    return worker->memory && (!layout->apart || worker->stacks) && (!launch->profile || worker->kinds) &&
+           (!launch->touches || worker->touches) && (!launch->accesses || worker->accesses);
+}
+
+/* Places a group's parts at `at`. Returns the end. */
+static unsigned char *place_group(struct sc_worker *worker, uint32_t index, const struct layout *layout,
+                                  unsigned char *at)
+{
+    const struct sc_program *program = worker->program;
+    const uint32_t *size = worker->launch->block;
+    struct sc_group *group = &worker->groups[index];
+    group->file = at;
+    group->mask = (uint32_t *)(void *)(at += layout->file);
+    group->lane_at = (uint32_t *)(void *)(at += layout->masks);
+    group->barrier_block = (uint32_t *)(void *)(at += layout->masks);
+    group->guard_mask = (uint32_t *)(void *)(at += layout->masks);
+    group->caches = (struct sc_window *)(void *)(at += layout->masks);
+    group->worker = worker;
+    group->program = program;
+    group->masks = sc_isa()->mask;
+    group->shared = worker->shared;
+    group->first_thread = index * program->lanes;
+    uint32_t left = size[0] * size[1] * size[2] - group->first_thread;
+    group->lanes = left < program->lanes ? left : program->lanes;
+    return at + layout->caches;
+}
+
+bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, const struct sc_common *common,
+                    unsigned char *memory)
+{
+    const struct sc_program *program = launch->function->program;
+    const struct layout layout = lay_out(launch);
+    memset(worker, 0, sizeof *worker);
+    worker->launch = launch;
+    worker->program = program;
+    worker->parameters = common->parameters;
+    worker->barrier = launch->cooperative ? &common->barrier : NULL;
+    worker->parameter_bytes = launch->function->entry->signature.parameter_bytes;
+    worker->shared_bytes = program->static_shared_bytes + launch->dynamic_shared_bytes;
+    if (!allocate(worker, &layout, memory)) return false;
+    memset(worker->memory, 0, layout.total);
+    worker->group_count = layout.group_count;
     worker->shared = worker->memory;
-    worker->local = apart ? worker->stacks : worker->shared + shared;
-    unsigned char *at = worker->shared + shared + (apart ? 0 : local);
-    for (uint32_t g = 0; g < groups; g++) {
-        struct sc_group *group = &worker->groups[g];
-        group->file = at;
-        group->mask = (uint32_t *)(void *)(at + file);
-        group->lane_at = (uint32_t *)(void *)(at + file + masks);
-        group->barrier_block = (uint32_t *)(void *)(at + file + 2 * masks);
-        group->guard_mask = (uint32_t *)(void *)(at + file + 3 * masks);
-        group->caches = (struct sc_window *)(void *)(at + file + 4 * masks);
-        at += each;
-        group->worker = worker;
-        group->program = program;
-        group->masks = sc_isa()->mask;
-        group->shared = worker->shared;
-        group->first_thread = g * program->lanes;
-        group->lanes =
-            threads - group->first_thread < program->lanes ? threads - group->first_thread : program->lanes;
-        fill_file(worker, group);
-        if (!run_once(worker, group)) return false;
+    worker->local = layout.apart ? worker->stacks : worker->shared + layout.shared;
+    unsigned char *at = worker->shared + layout.shared + (layout.apart ? 0 : layout.local);
+    worker->groups = (struct sc_group *)(void *)at;
+    at += layout.groups;
+    for (uint32_t g = 0; g < layout.group_count; g++) {
+        at = place_group(worker, g, &layout, at);
+        fill_file(worker, &worker->groups[g]);
+        if (!run_once(worker, &worker->groups[g])) return false;
     }
     return true;
 }
 
 void sc_worker_free(struct sc_worker *worker)
 {
-    free(worker->groups);
-    free(worker->memory);
+    if (worker->owns_memory) free(worker->memory);
     sc_vec_free(&worker->log.entries);
     free(worker->stacks);
     sc_traffic_free(&worker->traffic);
@@ -360,7 +399,7 @@ static enum sc_progress run_groups(struct sc_worker *worker)
         }
         if (!live) return SC_PROGRESS_DONE;
         more = sc_release_barriers(worker);
-        if (!more && resting && worker->launch->grid_state) return SC_PROGRESS_WAITS;
+        if (!more && resting && worker->launch->cooperative) return SC_PROGRESS_WAITS;
         more |= resting;
         if (more) continue;
         while (stuck && lane + 1 < stuck->lanes && stuck->lane_at[lane] == SC_AT_EXIT) lane++;

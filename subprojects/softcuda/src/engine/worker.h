@@ -28,10 +28,12 @@ struct sc_worker {
     struct sc_group *groups;
     uint32_t group_count;
     unsigned char *memory; /* holds everything below, except local memory if that is large */
+    bool owns_memory;
     unsigned char *stacks; /* local memory if it is large, or NULL */
     unsigned char *shared;
     unsigned char *local; /* local_bytes for each thread of the block */
     const unsigned char *parameters;
+    const uint64_t *barrier; /* of the grid, in a cooperative launch; else NULL */
     uint32_t shared_bytes;
     uint64_t instructions, flops, bytes_read, bytes_written;
     uint64_t watchdog_left;
@@ -62,9 +64,19 @@ struct sc_worker {
     bool in_the_way;        /* running ahead did not speed up the last block */
 };
 
-/* Allocates a worker's memory; false: no memory. `parameters` is 16-byte aligned and outlives the worker. */
-bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch,
-                    const unsigned char *parameters);
+/* What the workers of a launch have in common; outlives them. */
+struct sc_common {
+    unsigned char *parameters; /* 64-byte aligned */
+    uint64_t barrier;          /* of the grid */
+};
+
+/* The memory that a worker of this launch needs, a multiple of 4096. */
+size_t sc_worker_bytes(const struct sc_launch *launch);
+
+/* Prepares a worker. `memory`: as many bytes, aligned to 4096, which outlive the worker; NULL: it allocates
+ * them. false: no memory, or an instruction faulted; see worker->fault. */
+bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, const struct sc_common *common,
+                    unsigned char *memory);
 void sc_worker_free(struct sc_worker *worker);
 
 /* Runs one block to its end. false: it faulted; see worker->fault. pre: the launch is not cooperative. */

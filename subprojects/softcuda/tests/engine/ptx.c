@@ -106,6 +106,7 @@ enum sc_engine_status ptx_launch(const struct sc_module *module, const struct pt
         .watchdog_instructions = wish->watchdog,
         .heap = wish->heap,
         .heap_bytes = wish->heap_bytes,
+        .cooperative = wish->cooperative,
     };
     return sc_run(&launch, cost, fault);
 }

@@ -34,6 +34,7 @@ struct ptx_launch {
     const char *kernel;
     uint32_t grid, block, block_y, shared, workers;
     uint64_t watchdog, heap, heap_bytes;
+    bool cooperative;
 };
 const struct sc_module_memory *ptx_memory(void); /* for sc_module_link */
 struct sc_module *ptx_load(const char *text);    /* fails the test if it does not load */
