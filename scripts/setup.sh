@@ -1,7 +1,8 @@
 # Sourced by test.sh and demo.sh, by bash, from the top of the tree: brings what building and testing need.
 #
 # What is missing comes as Debian packages; Meson from PyPI where the distribution's is too old (Ubuntu 22.04); CUDA's
-# compiler and headers as NVIDIA's PyPI wheels where no toolkit is found. The latter two stay inside build/. Says what
+# compiler and headers as NVIDIA's PyPI wheels where no toolkit is found; LLVM's libunwind from Debian's package, which is
+# unpacked, because installed it takes the place of packages that others need. The latter three stay inside build/. Says what
 # it installs before it does, asks nothing, does nothing when nothing is missing, and on failure ends the calling script
 # with one line. Afterwards meson is on PATH and CUDA_TOOLKIT (not exported) names the toolkit.
 
@@ -61,6 +62,27 @@ setup_install() {
         apt-get -o DPkg::Lock::Timeout=300 update &&
         apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@"' sh "$@" >>"$SETUP_LOG" 2>&1 ||
         setup_fail "apt-get could not install $* (see $SETUP_LOG)"
+}
+
+# The oldest from LLVM 14 on that the distribution has.
+setup_unwind_package() {
+    apt-cache pkgnames libunwind- 2>/dev/null | sed -n 's/^libunwind-\([0-9][0-9]*\)-dev$/\1/p' | sort -n |
+        awk '$1 >= 14 {print "libunwind-" $1 "-dev"; exit}'
+}
+
+setup_unwind() {
+    local package part=build/unwind.part
+    scripts/find-unwind.sh archive >/dev/null 2>&1 && return
+    package=$(setup_unwind_package)
+    [ -n "$package" ] || setup_fail "apt-get knows no package of LLVM's libunwind from 14 on: run 'apt-get update' and start again"
+    setup_say "unpacking Debian's $package (LLVM's libunwind) into build/unwind"
+    rm -rf "$part"
+    mkdir -p "$part"
+    (cd "$part" && apt-get download "$package" && dpkg -x "$package"_*.deb . && rm "$package"_*.deb) >>"$SETUP_LOG" 2>&1 ||
+        setup_fail "cannot download $package (see $SETUP_LOG)"
+    rm -rf build/unwind
+    mv "$part" build/unwind
+    scripts/find-unwind.sh archive >/dev/null || setup_fail "$package does not hold what was expected"
 }
 
 # A Python environment of our own, for pip.
@@ -132,5 +154,6 @@ setup_build() {
 mkdir -p build || setup_fail "cannot make the folder build"
 setup_packages=$(setup_missing_packages)
 [ -z "$setup_packages" ] || setup_install $setup_packages
+setup_unwind
 setup_meson
 setup_cuda

@@ -21,7 +21,8 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 # What manylinux allows a wheel to expect of the system, as far as any file of ours needs it (PEP 600).
 GLIBC = re.compile(r"(ld-linux-[\w-]+|lib(c|m|dl|rt|pthread|util))\.so\.\d+")
-# Debian's packages of the static libraries in libsluice.so, the command and the software device.
+# Debian's packages of the static libraries in libsluice.so, the command and the software device; LLVM's libunwind may lie in
+# build/unwind instead.
 STATIC = ("libzstd-dev", "liblz4-dev", "libopenblas-pthread-dev")
 
 
@@ -124,6 +125,7 @@ def add_licences(folder, libraries):
         owner = next((match[1] for name in (path, path.resolve(), pathlib.Path("/usr") / str(path).lstrip("/"))
                       if (match := re.match(r"([^:,]+)", subprocess.run(["dpkg", "-S", name], capture_output=True, text=True).stdout))), None)
         packages.add(owner or fail(f"no Debian package has {path}, so its licence is unknown"))
+    shutil.copy(run(SOURCE / "scripts/find-unwind.sh", "licence").strip(), folder / "libunwind.txt")
     for package in sorted(packages):
         copyright = pathlib.Path("/usr/share/doc") / package / "copyright"
         if not copyright.exists():

@@ -20,6 +20,7 @@
 #include "move/daemon.h"
 #include "trace/emit.h"
 #include "trace/python_frames.h"
+#include "trace/stack_walk.h"
 #include "trace/tensor_names.h"
 
 static _Atomic bool tried;
@@ -31,6 +32,7 @@ void sl_runtime_load(void)
 {
     sl_options_load();
     const struct sl_options *options = sl_options_in_force();
+    sl_stack_walk_open();
     if (sl_framework_may_come()) {
         sl_python_frames_open();
         if (options->trace[0] && options->trace_names == SL_TRACE_NAMES_ON) sl_tensor_names_open();

@@ -2,118 +2,229 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <unwind.h>
 
-#include "base/map.h"
+#include <libunwind.h>
 
-/* Includes the shim's own frames, which the unwinder visits first. */
+#include "trace/frame_rule.h"
+#include "trace/stack_reach.h"
+
+/* Includes the shim's own frames, which the walk passes first. */
 #define MOST_FRAMES (SL_SITE_FRAMES + 16)
-#define PLACE_BITS 14
-#define LARGEST_STACK ((uintptr_t)64 << 20) /* beyond: another stack, such as a coroutine's */
+#define WORD sizeof(uint64_t)
 
-/* Return addresses with their frame size in 8-byte words: 47 bits and 17. */
-enum { REACH_BITS = 17, VARIES = 0, OUTERMOST = (1 << REACH_BITS) - 1 };
-static _Atomic uint64_t places[1 << PLACE_BITS];
+/* --- remembered rules */
 
-/* The highest address that the unwinder saw on this thread's stack: everything below is readable. */
-static _Thread_local uintptr_t top __attribute__((tls_model("initial-exec")));
+/* A rule in 31 bits: how the caller's stack pointer (CFA) is found (2), from how many words away (20), and
+ * how many words below it the caller's frame pointer is saved (9; 0: it is unchanged). */
+enum { NOT_KNOWN, FROM_STACK, FROM_POINTER, HELD_BELOW_POINTER };
+enum { WAY_BITS = 2, WORDS_BITS = 19, SAVED_BITS = 9, RULE_BITS = WAY_BITS + WORDS_BITS + SAVED_BITS };
 
-static size_t index_of(uint64_t address)
+static uint32_t code_of(uint32_t way, uint32_t words, uint32_t saved)
 {
-    return sl_mix(address) >> (64 - PLACE_BITS);
+    return saved << (WAY_BITS + WORDS_BITS) | words << WAY_BITS | way;
 }
 
-static bool recall(uint64_t address, uint32_t *reach)
+static uint32_t way_of(uint32_t code)
 {
-    uint64_t place = atomic_load_explicit(&places[index_of(address)], memory_order_relaxed);
-    *reach = place & OUTERMOST;
-    return place >> REACH_BITS == address;
+    return code & ((1u << WAY_BITS) - 1);
 }
 
-static void remember(uint64_t address, uint64_t reach)
+static uintptr_t bytes_of(uint32_t code)
 {
-    uint32_t before;
-    if (address >> (64 - REACH_BITS)) return;
-    if (recall(address, &before) && before != reach) reach = VARIES;
-    atomic_store_explicit(&places[index_of(address)], address << REACH_BITS | reach, memory_order_relaxed);
+    return WORD * (code >> WAY_BITS & ((1u << WORDS_BITS) - 1));
+}
+
+static uintptr_t saved_bytes_of(uint32_t code)
+{
+    return WORD * (code >> (WAY_BITS + WORDS_BITS));
+}
+
+/* There is no caller: no step leads to higher addresses. */
+#define OUTERMOST code_of(FROM_STACK, 0, 0)
+
+/* Return addresses, without loss: of the 47 bits of one, mixed, 14 are the index, and 34 lie beside the rule.
+ * The bit in both says which of two neighbours the index names; the other one takes what it had before. */
+enum { ADDRESS_BITS = 47, INDEX_BITS = 14, TAG_BITS = 1 + ADDRESS_BITS - INDEX_BITS };
+_Static_assert(TAG_BITS + RULE_BITS == 64, "a place is one word");
+static _Atomic uint64_t places[1 << INDEX_BITS];
+
+/* No two addresses become one: the factor is odd. */
+static uint64_t mix(uint64_t address)
+{
+    return ((address ^ address >> 24) * 0x4f1bbcdc676f) & (((uint64_t)1 << ADDRESS_BITS) - 1);
+}
+
+static uint64_t index_of(uint64_t mixed)
+{
+    return mixed >> (ADDRESS_BITS - INDEX_BITS);
+}
+
+static uint64_t read_place(uint64_t index)
+{
+    return atomic_load_explicit(&places[index], memory_order_relaxed);
+}
+
+static void write_place(uint64_t index, uint64_t place)
+{
+    atomic_store_explicit(&places[index], place, memory_order_relaxed);
+}
+
+static uint32_t recall(uint64_t address)
+{
+    uint64_t mixed = mix(address), tag = mixed & (((uint64_t)1 << TAG_BITS) - 1),
+             place = read_place(index_of(mixed));
+    if (place >> RULE_BITS != tag) place = read_place(index_of(mixed) ^ 1);
+    return place >> RULE_BITS == tag && !(address >> ADDRESS_BITS) ? place & ((1u << RULE_BITS) - 1)
+                                                                   : NOT_KNOWN;
+}
+
+static void remember(uint64_t address, uint32_t code)
+{
+    uint64_t mixed = mix(address), index = index_of(mixed);
+    if (way_of(code) == NOT_KNOWN || address >> ADDRESS_BITS || recall(address) == code) return;
+    write_place(index ^ 1, read_place(index));
+    write_place(index, mixed << RULE_BITS | code); /* the tag is what remains of the shift */
+}
+
+/* NOT_KNOWN: the rule is of a rarer kind, or too large. */
+static uint32_t encode(const struct sl_frame_rule *rule)
+{
+    uint32_t words = (uint32_t)(rule->held ? -rule->offset : rule->offset) / WORD, saved = 0;
+    if (rule->address_at != -(int32_t)WORD || words >> WORDS_BITS || !words) return NOT_KNOWN;
+    if (rule->held) {
+        bool usual = rule->base == SL_FRAME_POINTER && rule->saves_pointer && rule->pointer_at_pointer &&
+                     !rule->pointer_at;
+        return usual ? code_of(HELD_BELOW_POINTER, words, 0) : NOT_KNOWN;
+    }
+    if (rule->saves_pointer) {
+        saved = (uint32_t)-rule->pointer_at / WORD;
+        if (rule->pointer_at_pointer || !saved || saved >> SAVED_BITS) return NOT_KNOWN;
+    }
+    if (rule->base == SL_FRAME_STACK) return code_of(FROM_STACK, words, saved);
+    return rule->base == SL_FRAME_POINTER ? code_of(FROM_POINTER, words, saved) : NOT_KNOWN;
 }
 
 /* --- with the unwinder */
 
-struct walk {
-    const void *caller;
-    struct sl_stack *stack;
-    bool above;     /* past the shim's own frames */
-    bool ends;      /* there are no more frames */
-    bool signalled; /* a frame was interrupted by a signal, not left by a call */
-    int count;
-    uint64_t address[MOST_FRAMES];
-    uintptr_t pointer[MOST_FRAMES]; /* the stack pointer after the call */
-};
-
-static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
+static bool reads(struct sl_stack_reach *reach, uintptr_t stack, uintptr_t base, struct sl_frame_span span)
 {
-    struct walk *walk = argument;
-    struct sl_stack *stack = walk->stack;
-    int interrupted = 0;
-    const void *address = (const void *)_Unwind_GetIPInfo(context, &interrupted);
-    walk->signalled |= interrupted != 0;
-    walk->ends = !address;
-    if (walk->ends || walk->count == MOST_FRAMES) return _URC_END_OF_STACK;
-    walk->address[walk->count] = (uint64_t)address;
-    walk->pointer[walk->count++] = (uintptr_t)_Unwind_GetCFA(context);
-    if (address == walk->caller) walk->above = true;
-    if (!walk->above) return _URC_NO_REASON;
-    if (stack->count == SL_SITE_FRAMES) return _URC_END_OF_STACK;
-    stack->at[stack->count++] = address;
-    return _URC_NO_REASON;
+    uintptr_t first = base + (uintptr_t)(intptr_t)span.lowest,
+              last = base + (uintptr_t)(intptr_t)span.highest;
+    if (span.lowest > span.highest) return true;
+    return first >= stack && first % WORD == 0 && last - first < SL_STACK_PAGE &&
+           sl_stack_reaches(reach, first) && sl_stack_reaches(reach, last);
 }
 
-/* Remembers the frame sizes. The size of the last frame is unknown, unless the stack ends there. */
-static void learn(const struct walk *walk)
+/* Whether a step by this rule leads up the stack and reads what is readable only. *cfa: where it leads. */
+static bool may_step(const struct sl_frame_rule *rule, unw_cursor_t *cursor, struct sl_stack_reach *reach,
+                     uintptr_t *cfa)
 {
-    if (walk->signalled || !walk->count) return;
-    uintptr_t highest = walk->pointer[walk->count - 1];
-    if (highest > top || top - highest > LARGEST_STACK) top = highest;
-    for (int i = 0; i + 1 < walk->count; i++) {
-        uintptr_t bytes = walk->pointer[i + 1] - walk->pointer[i];
-        bool fits = walk->pointer[i + 1] > walk->pointer[i] && bytes % 8 == 0 && bytes / 8 < OUTERMOST;
-        remember(walk->address[i], fits ? bytes / 8 : VARIES);
+    unw_word_t stack, pointer, base;
+    if (unw_get_reg(cursor, UNW_REG_SP, &stack) || unw_get_reg(cursor, SL_FRAME_POINTER, &pointer) ||
+        unw_get_reg(cursor, rule->base, &base))
+        return false;
+    *cfa = base + (uintptr_t)(intptr_t)rule->offset;
+    if (rule->held) {
+        if (!reads(reach, stack, *cfa, (struct sl_frame_span){0, 0})) return false;
+        memcpy(cfa, (const void *)*cfa, sizeof *cfa);
     }
-    if (walk->ends) remember(walk->address[walk->count - 1], OUTERMOST);
+    return *cfa > stack && reads(reach, stack, *cfa, rule->from_cfa) &&
+           reads(reach, stack, pointer, rule->from_pointer);
+}
+
+/* To the caller's frame; false: there is none, or it cannot be known. */
+static bool step(unw_cursor_t *cursor, struct sl_stack_reach *reach, bool was_called)
+{
+    struct sl_frame_rule rule;
+    unw_proc_info_t info;
+    unw_word_t address, stack;
+    uintptr_t cfa;
+    if (unw_get_reg(cursor, UNW_REG_IP, &address)) return false;
+    bool known = !unw_get_proc_info(cursor, &info) && info.unwind_info &&
+                 sl_frame_rule_read((const void *)info.unwind_info, info.start_ip, address, &rule);
+    if (was_called) remember(address, known ? encode(&rule) : OUTERMOST);
+    return known && may_step(&rule, cursor, reach, &cfa) && unw_step(cursor) >= 0 &&
+           !unw_get_reg(cursor, UNW_REG_SP, &stack) && stack == cfa;
+}
+
+void sl_stack_walk_open(void)
+{
+    unw_context_t context;
+    unw_cursor_t cursor;
+    unw_getcontext(&context);
+    unw_init_local(&cursor, &context);
 }
 
 void sl_stack_unwind(const void *caller, struct sl_stack *stack)
 {
-    struct walk walk = {.caller = caller, .stack = stack};
+    struct sl_stack_reach reach = sl_stack_reach_from(__builtin_frame_address(0));
+    unw_context_t context;
+    unw_cursor_t cursor;
+    unw_word_t address;
+    bool above = false;
     stack->count = 0;
-    if (_Unwind_Backtrace(step, &walk) == _URC_END_OF_STACK) walk.ends = true;
-    if (stack->count)
-        learn(&walk);
-    else
-        stack->at[stack->count++] = caller;
+    unw_getcontext(&context);
+    bool begun = !unw_init_local(&cursor, &context);
+    for (int i = 0; begun && i < MOST_FRAMES && stack->count < SL_SITE_FRAMES; i++) {
+        if (!step(&cursor, &reach, i > 0) || unw_get_reg(&cursor, UNW_REG_IP, &address) || !address) break;
+        above |= address == (uintptr_t)caller;
+        if (above) stack->at[stack->count++] = (const void *)address;
+    }
+    if (!stack->count) stack->at[stack->count++] = caller;
 }
 
-/* --- from remembered frames */
+/* --- from remembered rules */
+
+/* A frame that waits for a call: what its registers are when the call returns to `address`. */
+struct frame {
+    uint64_t address;
+    uintptr_t stack, pointer;
+};
+
+static uint64_t word_at(uintptr_t address)
+{
+    uint64_t word;
+    memcpy(&word, (const void *)address, sizeof word);
+    return word;
+}
+
+/* To the caller's frame; false as above. */
+static bool follow(uint32_t code, struct frame *frame, struct sl_stack_reach *reach)
+{
+    uintptr_t cfa = (way_of(code) == FROM_STACK ? frame->stack : frame->pointer) + bytes_of(code), saved = 0;
+    if (saved_bytes_of(code)) saved = cfa - saved_bytes_of(code);
+    if (way_of(code) == HELD_BELOW_POINTER) {
+        uintptr_t held = frame->pointer - bytes_of(code);
+        saved = frame->pointer;
+        if (held < frame->stack || held % WORD || !sl_stack_reaches(reach, held)) return false;
+        cfa = word_at(held);
+    }
+    if (cfa <= frame->stack || cfa % WORD) return false;
+    if (saved) {
+        if (saved < frame->stack || saved % WORD || !sl_stack_reaches(reach, saved)) return false;
+        frame->pointer = word_at(saved);
+    }
+    if (!sl_stack_reaches(reach, cfa - WORD)) return false;
+    frame->address = word_at(cfa - WORD);
+    frame->stack = cfa;
+    return frame->address;
+}
 
 bool sl_stack_recall(const void *frame, const void *caller, struct sl_stack *stack)
 {
 #ifdef __x86_64__
-    uintptr_t pointer = (uintptr_t)frame + 16, high = top;
+    struct sl_stack_reach reach = sl_stack_reach_from(frame);
+    uintptr_t own = (uintptr_t)frame;
+    struct frame at = {word_at(own + WORD), own + 2 * WORD, word_at(own)};
     bool above = false;
     stack->count = 0;
-    if (pointer > high || high - pointer > LARGEST_STACK) return false;
     for (int i = 0; i < MOST_FRAMES; i++) {
-        uint64_t address;
-        uint32_t reach;
-        memcpy(&address, (const char *)pointer - 8, sizeof address);
-        above |= address == (uint64_t)caller;
-        if (above) stack->at[stack->count++] = (const void *)address;
+        above |= at.address == (uint64_t)caller;
+        if (above) stack->at[stack->count++] = (const void *)at.address;
         if (stack->count == SL_SITE_FRAMES) return true;
-        if (!recall(address, &reach) || reach == VARIES) return false;
-        if (reach == OUTERMOST) return above;
-        if (reach > (high - pointer) / 8) return false;
-        pointer += 8 * (uintptr_t)reach;
+        uint32_t code = recall(at.address);
+        if (way_of(code) == NOT_KNOWN) return false;
+        if (!follow(code, &at, &reach)) return above;
     }
 #else
     (void)frame;

@@ -26,11 +26,11 @@ for name in cuMemAlloc_v2 cuLaunchKernel_ptsz cuGetProcAddress cuGetProcAddress_
     echo "$shown" | grep -q "^$name" || say "does not show $name"
 done
 
-# Nothing that ends the host process, handles its signals, sleeps or polls. The unwinder in the object may abort where it
-# meets what cannot be.
+# Nothing that ends the host process, handles its signals, sleeps or polls. The unwinder in the object may abort, or fail an
+# assertion, where it meets what cannot be.
 for name in $(readelf -W --dyn-syms "$object" | awk '$7 == "UND" && $8 != "" {sub(/@.*/, "", $8); print $8}'); do
     case $name in
-    exit|_exit|_Exit|quick_exit|__assert_fail|raise|kill|pthread_kill|tgkill|signal|sigaction|sleep|usleep|nanosleep|\
+    exit|_exit|_Exit|quick_exit|raise|kill|pthread_kill|tgkill|signal|sigaction|sleep|usleep|nanosleep|\
     clock_nanosleep|poll|ppoll|select|setenv|unsetenv|putenv|system|popen|printf|puts|putchar)
         say "calls $name" ;;
     esac
