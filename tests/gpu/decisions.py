@@ -85,7 +85,8 @@ def pieces(records, direction="out"):
     if len(pairs) < 2:
         return None
     size = smallest_good(pairs)
-    return (f"{direction}: how large must a piece be?", series([(mib(value), gbps) for value, gbps in pairs]), f"pieces of {mib(size)}")
+    figures = series([(mib(value), gbps) for value, gbps in pairs])
+    return f"{direction}: how large must a piece be?", figures, f"pieces of {mib(size)}"
 
 
 def in_pieces(records):
@@ -108,8 +109,8 @@ def discards(records):
     wrong = [row["what"] for row in answers if not row["holds"]]
     if not answers:
         return None
-    return ("do writes undo a discard?", f"{len(answers) - len(wrong)} of {len(answers)} right" + (f"; not: {wrong[0]}" if wrong else ""),
-            "SLUICE_DISCARD=off" if wrong else "discard")
+    figures = f"{len(answers) - len(wrong)} of {len(answers)} right" + (f"; not: {wrong[0]}" if wrong else "")
+    return ("do writes undo a discard?", figures, "SLUICE_DISCARD=off" if wrong else "discard")
 
 
 def held_up(records):
@@ -117,7 +118,8 @@ def held_up(records):
     rows = [row for row in select(records, "beside", call="launch") if row["traffic"] != "none"]
     if not rows:
         return None
-    worst = {size: max(row["p99_us"] for row in rows if row["call_bytes"] == size) for size in sorted({row["call_bytes"] for row in rows})}
+    sizes = sorted({row["call_bytes"] for row in rows})
+    worst = {size: max(row["p99_us"] for row in rows if row["call_bytes"] == size) for size in sizes}
     fine = [size for size, wait in worst.items() if wait <= LONG_HOLD_US]
     figures = ", ".join(f"{mib(size)}: {wait:.0f}" for size, wait in worst.items()) + " µs (99 %)"
     return ("launches beside prefetches wait how long?", figures,
@@ -129,7 +131,8 @@ def held_locks(records):
     rows = [row for row in records.get("beside", []) if row["traffic"] != "none" and row["call"] != "launch"]
     if not rows:
         return None
-    worst = {call: max(row["p99_us"] for row in rows if row["call"] == call) for call in sorted({row["call"] for row in rows})}
+    names = sorted({row["call"] for row in rows})
+    worst = {call: max(row["p99_us"] for row in rows if row["call"] == call) for call in names}
     slow = [call for call, wait in worst.items() if wait > LONG_HOLD_US]
     return ("what else waits beside prefetches?", ", ".join(f"{call} {wait:.0f}" for call, wait in worst.items()) + " µs (99 %)",
             f"no {' or '.join(slow)} while moving, or smaller pieces" if slow else "nothing for long")
@@ -156,7 +159,8 @@ def in_place(records):
         return None
     top = max(host, key=lambda row: row["both_gbps"])
     small = min(row["both_gbps"] for row in rows if row["memory"] != "device")
-    return ("a kernel streams host memory both ways?", f"{top['both_gbps']:.1f} GB/s ({top['memory']}), least {small:.1f}; moved {moved:.1f}",
+    figures = f"{top['both_gbps']:.1f} GB/s ({top['memory']}), least {small:.1f}; moved {moved:.1f}"
+    return ("a kernel streams host memory both ways?", figures,
             "in place for what one launch uses once" if top["both_gbps"] > GOOD_SHARE * moved else "move it")
 
 
@@ -202,7 +206,8 @@ def link(records):
     if not rows:
         return None
     width, most = rows[-1].get("link_width", "?"), facts.get("link_generation")
-    return ("which link is in use?", f"{rows[-1]['link_speed']} x{width}" + (f", at most PCIe {most} x{facts['link_width']}" if most else ""),
+    possible = f", at most PCIe {most} x{facts['link_width']}" if most else ""
+    return ("which link is in use?", f"{rows[-1]['link_speed']} x{width}{possible}",
             series([(row["direction"], speed(row)) for row in rows]) + " by pinned copies")
 
 
@@ -229,8 +234,8 @@ def offloading(records):
             f"{offloaded[0] / slowest:.1f} times as fast as offloading" if slowest else "–")
 
 
-ALL = (out_threads, slabs, finished_event, pieces, both_directions, discards, offloading, in_threads, in_pieces, held_up, held_locks, read_mostly, in_place,
-       copies, vmm, tensor_maps, link, huge_pages)
+ALL = (out_threads, slabs, finished_event, pieces, both_directions, discards, offloading, in_threads, in_pieces, held_up, held_locks,
+       read_mostly, in_place, copies, vmm, tensor_maps, link, huge_pages)
 
 
 def decide(records):

@@ -37,8 +37,11 @@ def training_rows(records):
 
 def ended(records):
     """How each part ended, in a line."""
-    words = [f"{part['name']} {part['seconds']:.0f} s" if part["status"] == 0 else
-             f"{part['name']} {'not run' if part['status'] is None else 'status %d' % part['status']}" for part in records.get("part", [])]
+    def ending(part):
+        if part["status"] is None:
+            return "not run"
+        return f"{part['seconds']:.0f} s" if part["status"] == 0 else f"status {part['status']}"
+    words = [f"{part['name']} {ending(part)}" for part in records.get("part", [])]
     return ["Parts: " + "; ".join(words)] if words else []
 
 
@@ -96,7 +99,8 @@ def make(folder, size, mode, final):
         [f"# sluice on this machine: --{mode}, sizes: {size}. {state}", "", *machine(records), ""],
         table(["question", "measured", "decision"], decisions.decide(records)),
         ["", *table(["run", "step ms", "bits", "of control", "stall ms"], rows)] if rows else [],
-        ["", f"Problems: {len(problems)}" if problems else "No problems.", *("- " + shorten(problem, 160) for problem in problems[:12])],
+        ["", f"Problems: {len(problems)}" if problems else "No problems."],
+        ["- " + shorten(problem, 160) for problem in problems[:12]],
         kernel_log(records), ["", *ended(records)], doubts(records)])
 
 

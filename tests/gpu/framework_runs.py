@@ -1,11 +1,11 @@
 """Trains the programs of tests/frameworks with the machine's PyTorch, Hugging Face, Triton and JAX, without sluice and
 with it at parts of what they need, and compares every bit and the time of a step. No network is used.
 
-Usage: framework_runs.py BUILD --size full|quick|software --free-bytes N [--limit SECONDS] [--plan all|first|again] [--only PROGRAM[,PROGRAM]]
-                         [--change NAME=VALUE]... [--stats FOLDER]
+Usage: framework_runs.py BUILD --size full|quick|software --free-bytes N [--limit SECONDS] [--plan all|first|again]
+                         [--only PROGRAM[,PROGRAM]] [--change NAME=VALUE]... [--stats FOLDER]
 
---free-bytes: of the device's memory. --plan: which runs, `first`: the GPT at parts of its need and PyTorch's own offloading; `again`: the
-GPT with and without each change, a variable of sluice's. --stats: where sluice's statistics are kept.
+--free-bytes: of the device's memory. --plan: which runs, `first`: the GPT at parts of its need and PyTorch's own offloading;
+`again`: the GPT with and without each change, a variable of sluice's. --stats: where sluice's statistics are kept.
 
 Prints a JSON object a line, as torch_runs.py does, as soon as a run has ended: what is worth most comes first. A program's
 first run is the control of its others. Programs need no more than a third of what the device and the host have free.

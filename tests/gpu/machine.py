@@ -16,7 +16,8 @@ import sys
 FILES = ("/proc/meminfo", "/proc/buddyinfo", "/proc/pagetypeinfo", "/proc/vmstat", "/proc/cmdline", "/proc/self/limits",
          "/proc/self/cgroup", "/proc/driver/nvidia/version", "/proc/driver/nvidia/params", "/proc/driver/nvidia-uvm/*",
          "/sys/module/nvidia_uvm/parameters/*", "/sys/module/nvidia/parameters/*", "/sys/module/nvidia_uvm/version",
-         "/sys/kernel/mm/transparent_hugepage/*", "/sys/fs/cgroup/memory.*", "/sys/fs/cgroup/memory/memory.*_in_bytes", "/sys/fs/cgroup/memory/memory.stat",
+         "/sys/kernel/mm/transparent_hugepage/*", "/sys/fs/cgroup/memory.*",
+         "/sys/fs/cgroup/memory/memory.*_in_bytes", "/sys/fs/cgroup/memory/memory.stat",
          "/sys/devices/system/node/node*/meminfo", "/etc/os-release")
 COMMANDS = {"nvidia-smi.txt": ["nvidia-smi", "-q"], "topology.txt": ["nvidia-smi", "topo", "-m"], "lscpu.txt": ["lscpu"],
             "numa.txt": ["numactl", "--hardware"], "kernel-log.txt": ["dmesg"]}
@@ -148,7 +149,8 @@ def main():
     parameters = {os.path.basename(path): (read(path) or "").strip()
                   for path in glob.glob("/sys/module/nvidia_uvm/parameters/*")}
     trouble = [line for line in (said["kernel-log.txt"] or "").splitlines() if TROUBLE.search(line)]
-    print(json.dumps({"part": "facts", **({} if software else link()), **smi_values(said["nvidia-smi.txt"]), "host": host_memory(), "packages": packages_of(python()),
+    print(json.dumps({"part": "facts", **({} if software else link()), **smi_values(said["nvidia-smi.txt"]),
+                      "host": host_memory(), "packages": packages_of(python()),
                       "nvidia_uvm": parameters, "kernel_log_readable": said["kernel-log.txt"] is not None,
                       "kernel_log": trouble[-20:]}))
 

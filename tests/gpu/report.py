@@ -212,8 +212,8 @@ def print_calls(records):
 
 # Kinds of records whose fields are their columns.
 PLAIN = {"scaling": "Prefetches by threads, ranges and size of a call", "beside": "What calls wait beside prefetches",
-         "readmostly": "Read-mostly: what a step costs, and whether the content is right", "streaming": "A kernel that streams host memory",
-         "copies": "Copies from and to managed memory", "vmm": "The virtual-memory API", "touched": "Host memory, used once",
+         "readmostly": "Read-mostly: what a step costs, and whether the content is right",
+         "streaming": "A kernel that streams host memory", "copies": "Copies from and to managed memory", "vmm": "The virtual-memory API", "touched": "Host memory, used once",
          "kernel_log": "Messages of the kernel"}
 
 

@@ -25,8 +25,9 @@ from parts import LIMITS, make_parts
 
 RENEWAL_SECONDS = 10
 GRACE_SECONDS = 1  # from SIGTERM to SIGKILL, and from that until a part is left behind
-# Left of the deadline for the report when the last part has ended: the ends of a part that does not end, and the report.
-RESERVE_SECONDS = 2 * GRACE_SECONDS + 3
+REPORT_SECONDS = 3
+# Left of the deadline when the last part's time is up: for the end of a part that does not end, and for the report.
+RESERVE_SECONDS = 2 * GRACE_SECONDS + REPORT_SECONDS + 1
 STOPPED, LOST = 124, 137  # as timeout(1) says it; the latter of a part that no signal ends
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -85,8 +86,8 @@ class Session:
         path = os.path.join(self.options.parts, part.name)
         with open(path + ".jsonl", "w") as out, open(path + ".log", "w") as err:
             try:
-                self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=None if part.shown else out, stderr=err,
-                                                env={**os.environ, **part.environment}, start_new_session=True)
+                self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=None if part.shown else out,
+                                                stderr=err, env={**os.environ, **part.environment}, start_new_session=True)
                 status = self.process.wait(limit)
                 status = status if status >= 0 else 128 - status
             except subprocess.TimeoutExpired:
@@ -103,13 +104,13 @@ class Session:
 
     def write_report(self):
         """The tables and all numbers, for the archive."""
-        with open(os.path.join(self.options.work, "gpu-results.md"), "w") as file:
-            subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "report.py"), self.options.parts,
-                            os.path.join(self.options.work, "gpu-results.json"), self.options.size, self.options.mode],
-                           stdout=file, stderr=subprocess.STDOUT, timeout=20)
+        work, script = self.options.work, os.path.join(os.path.dirname(__file__), "report.py")
+        with open(os.path.join(work, "gpu-results.md"), "w") as file, contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run([sys.executable, script, self.options.parts, os.path.join(work, "gpu-results.json"), self.options.size,
+                            self.options.mode], stdout=file, stderr=subprocess.STDOUT, timeout=REPORT_SECONDS)
 
     def renew(self, final=False):
-        """Writes OUT anew; the digest's text. What fails here is said in the digest and ends nothing."""
+        """Writes OUT anew; the digest's text. What fails here ends nothing."""
         with self.lock:
             if self.ended.is_set() and not final:
                 return None  # the last ones are there
@@ -121,8 +122,9 @@ class Session:
                 archive.replace(os.path.join(self.options.out, "digest.md"), text.encode())
                 archive.replace(os.path.join(self.options.work, "digest.md"), text.encode())
                 self.write_report()
-                archive.replace(os.path.join(self.options.out, "gpu-results.tar.gz"), archive.pack(self.options.work, "gpu-results"))
-            except (OSError, subprocess.SubprocessError) as error:
+                packed = archive.pack(self.options.work, "gpu-results")
+                archive.replace(os.path.join(self.options.out, "gpu-results.tar.gz"), packed)
+            except OSError as error:
                 print(f"run.sh: {error}", file=sys.stderr)
         return text
 

@@ -16,7 +16,8 @@ MIB = 1 << 20
 MOST_BYTES = 6 << 10
 
 
-def scaling(direction="out", threads=1, gbps=10.0, slabs="several", state="idle", sweep="threads", call_us=100.0, call_bytes=8 * MIB):
+def scaling(direction="out", threads=1, gbps=10.0, slabs="several", state="idle", sweep="threads", call_us=100.0,
+            call_bytes=8 * MIB):
     gbps_in = gbps if direction == "in" else gbps / 2 if direction == "both" else 0
     return {"direction": direction, "threads": threads, "slabs": slabs, "state": state, "sweep": sweep, "call_us": call_us,
             "call_bytes": call_bytes, "gbps_in": gbps_in, "gbps_out": gbps - gbps_in}
@@ -48,14 +49,17 @@ CASES = {
                                   scaling(threads=8, gbps=36)]}, "4 workers for out"),
                     ({"scaling": [scaling(threads=1, gbps=10), scaling(threads=2, gbps=10)]}, "1 worker for out")],
     "in_threads": [({"scaling": [scaling("in", 1, 50), scaling("in", 2, 51)]}, "1 worker for in")],
-    "slabs": [({"scaling": [scaling(threads=4, gbps=35), scaling(threads=4, gbps=12, slabs="one")]}, "give each worker a slab of its own"),
+    "slabs": [({"scaling": [scaling(threads=4, gbps=35), scaling(threads=4, gbps=12, slabs="one")]},
+               "give each worker a slab of its own"),
               ({"scaling": [scaling(threads=4, gbps=35), scaling(threads=4, gbps=34, slabs="one")]}, "workers may share a slab")],
     "finished_event": [({"scaling": [scaling(call_us=700), scaling(state="wait done", call_us=5)]}, "skip it"),
                        ({"scaling": [scaling(gbps=30), scaling(state="wait done", gbps=12)]}, "skip it"),
                        ({"scaling": [scaling(), scaling(state="wait done", call_us=101)]}, "waits do no harm")],
-    "pieces": [({"scaling": [scaling(sweep="pieces", call_bytes=size * MIB, gbps=gbps) for size, gbps in ((2, 10), (4, 14), (8, 15))]},
+    "pieces": [({"scaling": [scaling(sweep="pieces", call_bytes=size * MIB, gbps=gbps)
+                             for size, gbps in ((2, 10), (4, 14), (8, 15))]},
                 "pieces of 4 MiB")],
-    "both_directions": [({"scaling": [scaling(gbps=20), scaling("both", gbps=25)]}, "the shared factor: plan with one link for both"),
+    "both_directions": [({"scaling": [scaling(gbps=20), scaling("both", gbps=25)]},
+                         "the shared factor: plan with one link for both"),
                         ({"scaling": [scaling(gbps=20), scaling("both", gbps=27)]}, "plan each direction alone")],
     "discards": [({"doubt": [doubt("discards", "right: a write", holds=False)]}, "SLUICE_DISCARD=off"),
                  ({"doubt": [doubt("discards", "right: a write", holds=True)]}, "discard")],

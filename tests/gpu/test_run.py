@@ -153,7 +153,8 @@ class Packed(unittest.TestCase):
         answers = {}
         for answer in self.found["doubt"]:
             answers.setdefault(answer["probe"], []).append(answer)
-        least = {"names": 18, "reuse": 18, "discards": 20, "events": 20, "prefetches": 20, "memory": 12, "queue": 20, "nodes": 8, "tensormap": 1}
+        least = {"names": 18, "reuse": 18, "discards": 20, "events": 20, "prefetches": 20, "memory": 12, "queue": 20, "nodes": 8,
+                 "tensormap": 1}
         for probe, count in least.items():
             self.assertGreaterEqual(len(answers.get(probe, [])), count, probe)
         self.assertGreaterEqual(sum("holds" in answer for answer in self.found["doubt"]), 20)
@@ -173,11 +174,12 @@ class Packed(unittest.TestCase):
 
     def test_every_part_ran(self):
         self.assertEqual(set(self.result.parts),
-                         {"machine", "touch", "doctor", "doubts", "device", "bandwidth", "scaling", "beside", "readmostly", "streaming",
-                          "copies", "vmm", "residency", "moves", "remote", "calls", "allocate", "programs", "gpt",
+                         {"machine", "touch", "doctor", "doubts", "device", "bandwidth", "scaling", "beside", "readmostly",
+                          "streaming", "copies", "vmm", "residency", "moves", "remote", "calls", "allocate", "programs", "gpt",
                           "torch"} | PROBES)
         for kind, least in (("copy", 3), ("bandwidth", 30), ("residency", 20), ("moves", 30), ("stream", 4),
-                            ("product", 7), ("calls", 50), ("allocate", 2), ("program", 5), ("scaling", 50), ("beside", 40), ("readmostly", 38),
+                            ("product", 7), ("calls", 50), ("allocate", 2), ("program", 5), ("scaling", 50), ("beside", 40),
+                            ("readmostly", 38),
                             ("streaming", 6), ("copies", 48), ("vmm", 2)):
             self.assertGreaterEqual(len(self.found.get(kind, [])), least, kind)
 
@@ -324,7 +326,8 @@ class NoGpu(unittest.TestCase):
         self.expect(run(BUILD, "--check", libraries=SOFTWARE))
 
     def test_bad_usage(self):
-        for arguments in ([], ["/nonexistent"], [BUILD, "--what"], [BUILD, "--out"], [BUILD, "--change"], [BUILD, "--change", "discard"], [BUILD, "again"]):
+        for arguments in ([], ["/nonexistent"], [BUILD, "--what"], [BUILD, "--out"], [BUILD, "--change"],
+                          [BUILD, "--change", "discard"], [BUILD, "again"]):
             result = run(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)

@@ -132,14 +132,14 @@ class Session(unittest.TestCase):
 
     def test_deadline(self):
         """A part that no SIGTERM ends gets what is left, and what comes behind it is named."""
-        run = Run(self.folder, "again", HANG="device", DEAF="1", SECONDS_AT_MOST="6")
+        run = Run(self.folder, "frameworks", HANG="device", DEAF="1", SECONDS_AT_MOST="6")
         self.assertEqual(run.end(), 1)
         text, parts = self.check_left(run), run.parts()
         self.assertEqual(parts["device"]["status"], 124)
         self.assertLessEqual(parts["device"]["limit_seconds"], 3, "of six seconds three are the report's")
-        self.assertIsNone(parts["bandwidth"]["status"])
+        self.assertIsNone(parts["frameworks"]["status"])
         self.assertIn("part device was stopped", text)
-        self.assertIn("part bandwidth was not run", text)
+        self.assertIn("part frameworks was not run", text)
 
     def test_every_call_has_a_deadline(self):
         self.assertLessEqual(LIMITS["first"], 300)
