@@ -464,6 +464,31 @@ void sl_captured_settle(void)
     }
 }
 
+void sl_captured_memory_gone(uint32_t core)
+{
+    uint32_t owner;
+    struct memory *gone = NULL;
+    if (!atomic_load(&any)) return;
+    pthread_mutex_lock(&lock);
+    for (struct capture *capture = captures; capture; capture = capture->next)
+        for (struct memory **at = &capture->memory; *at;) {
+            struct memory *memory = *at;
+            if (!sl_cores_owner(memory->address, &owner) || owner != core) {
+                at = &memory->next;
+                continue;
+            }
+            sl_map_remove(&addresses, memory->address);
+            *at = memory->next;
+            memory->next = gone;
+            gone = memory;
+        }
+    pthread_mutex_unlock(&lock);
+    for (struct memory *next; gone; gone = next) {
+        next = gone->next;
+        free(gone);
+    }
+}
+
 /* Frees nothing: another thread of the parent may have held the allocator's lock when the child was cloned.
  */
 void sl_captured_after_fork(void)

@@ -54,6 +54,10 @@ void sl_captured_out_of_order(CUstream stream);
 /* Frees the memory of graphs that are gone. Precondition: sl_session_on_for_memory(). */
 void sl_captured_settle(void);
 
+/* The context of the core ends, and with it the core's memory. Precondition: the core's addresses are still
+ * known. */
+void sl_captured_memory_gone(uint32_t core);
+
 /* For the child after fork. */
 void sl_captured_after_fork(void);
 

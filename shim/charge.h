@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include <cuda.h>
+
 /* Handles of different kinds may be equal numbers. */
 enum sl_charge_kind {
     SL_CHARGE_ADDRESS,
@@ -23,6 +25,10 @@ void sl_charge(enum sl_charge_kind kind, uint64_t handle, uint64_t bytes);
 /* Returns the charge of `handle` to the budget and returns its size, 0 if there is none. Call it before the
  * driver frees: afterwards another thread may get the same handle. */
 uint64_t sl_uncharge(enum sl_charge_kind kind, uint64_t handle);
+
+/* The context ends, and with it the memory that was charged while it was current, except for that of pools
+ * and of cuMemCreate. */
+void sl_charge_context_gone(CUcontext context);
 
 /* For the child after fork: the charges belong to the parent. */
 void sl_charge_after_fork(void);

@@ -9,6 +9,8 @@
 #undef cuGetProcAddress
 #undef cuCtxCreate
 #undef cuCtxDestroy
+#undef cuCtxPopCurrent
+#undef cuCtxPushCurrent
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
 #undef cuIpcOpenMemHandle

@@ -36,9 +36,9 @@ void sl_memory_end(const struct sl_memory_end *end)
 {
     uint64_t address = end->address ? end->address : end->reserved;
     if (address) {
-        bool entered = sl_session_enter(address);
-        if (end->address) sl_runtime_free(end->address, NULL);
-        if (end->reserved) sl_runtime_unreserve(end->reserved, end->reserved_bytes);
+        bool entered, able = sl_session_enter(address, &entered);
+        if (able && end->address) sl_runtime_free(end->address, NULL);
+        if (able && end->reserved) sl_runtime_unreserve(end->reserved, end->reserved_bytes);
         sl_session_leave(entered);
     }
     if (end->promised_bytes && sl_session_turn_to_device(end->device))
@@ -182,7 +182,8 @@ CUresult sl_hand_over_addresses(uint64_t address)
     char text[SL_BYTES_TEXT];
     if (!sl_reservation_find(address, &begin, &bytes)) return CUDA_ERROR_INVALID_VALUE;
     if (sl_captures_any()) return refuse("a stream captures");
-    bool entered = sl_session_enter(begin);
+    bool entered;
+    if (!sl_session_enter(begin, &entered)) return refuse("its context is not available");
     CUresult result = gives_addresses_again() ? copy_all(&copies, begin, bytes)
                                               : refuse("it does not give the same addresses again");
     if (result == CUDA_SUCCESS) {
@@ -204,7 +205,8 @@ CUresult sl_hand_over_kept(uint64_t address, uint64_t bytes)
 {
     struct copies copies = {0};
     if (sl_captures_any()) return refuse("a stream captures");
-    bool entered = sl_session_enter(address);
+    bool entered;
+    if (!sl_session_enter(address, &entered)) return refuse("its context is not available");
     CUresult result = copy_all(&copies, address, bytes);
     for (uint32_t i = 0; i < copies.count && result == CUDA_SUCCESS; i++) replace(&copies.list[i]);
     if (result == CUDA_SUCCESS) copies.count = 0;

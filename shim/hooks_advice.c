@@ -3,7 +3,14 @@
  * core may move. The program's own managed memory passes through. */
 #include "core/runtime.h"
 #include "driver.h"
+#include "driver_status.h"
 #include "session.h"
+
+/* The driver's error for advice on device memory, if it would get so far. */
+static CUresult refuse(CUdeviceptr address)
+{
+    return sl_driver_refusal_or(address, CUDA_ERROR_INVALID_VALUE);
+}
 
 static bool any_is_ours(const CUdeviceptr *addresses, const size_t *bytes, size_t count)
 {
@@ -17,24 +24,21 @@ CUresult sl_hook_cuMemAdvise(struct sl_call call, sl_fn_cuMemAdvise *real, CUdev
                              CUmem_advise advice, CUdevice device)
 {
     (void)call;
-    return sl_session_owns_part(address, bytes) ? CUDA_ERROR_INVALID_VALUE
-                                                : real(address, bytes, advice, device);
+    return sl_session_owns_part(address, bytes) ? refuse(address) : real(address, bytes, advice, device);
 }
 
 CUresult sl_hook_cuMemAdvise_v2(struct sl_call call, sl_fn_cuMemAdvise_v2 *real, CUdeviceptr address,
                                 size_t bytes, CUmem_advise advice, CUmemLocation location)
 {
     (void)call;
-    return sl_session_owns_part(address, bytes) ? CUDA_ERROR_INVALID_VALUE
-                                                : real(address, bytes, advice, location);
+    return sl_session_owns_part(address, bytes) ? refuse(address) : real(address, bytes, advice, location);
 }
 
 CUresult sl_hook_cuMemPrefetchAsync(struct sl_call call, sl_fn_cuMemPrefetchAsync *real, CUdeviceptr address,
                                     size_t bytes, CUdevice device, CUstream stream)
 {
     (void)call;
-    return sl_session_owns_part(address, bytes) ? CUDA_ERROR_INVALID_VALUE
-                                                : real(address, bytes, device, stream);
+    return sl_session_owns_part(address, bytes) ? refuse(address) : real(address, bytes, device, stream);
 }
 
 CUresult sl_hook_cuMemPrefetchAsync_v2(struct sl_call call, sl_fn_cuMemPrefetchAsync_v2 *real,
@@ -42,7 +46,7 @@ CUresult sl_hook_cuMemPrefetchAsync_v2(struct sl_call call, sl_fn_cuMemPrefetchA
                                        unsigned flags, CUstream stream)
 {
     (void)call;
-    return sl_session_owns_part(address, bytes) ? CUDA_ERROR_INVALID_VALUE
+    return sl_session_owns_part(address, bytes) ? refuse(address)
                                                 : real(address, bytes, location, flags, stream);
 }
 
@@ -52,7 +56,7 @@ CUresult sl_hook_cuMemPrefetchBatchAsync(struct sl_call call, sl_fn_cuMemPrefetc
                                          size_t location_count, unsigned long long flags, CUstream stream)
 {
     (void)call;
-    if (any_is_ours(addresses, bytes, count)) return CUDA_ERROR_INVALID_VALUE;
+    if (any_is_ours(addresses, bytes, count)) return refuse(0);
     return real(addresses, bytes, count, locations, location_starts, location_count, flags, stream);
 }
 
@@ -61,7 +65,7 @@ CUresult sl_hook_cuMemDiscardBatchAsync(struct sl_call call, sl_fn_cuMemDiscardB
                                         unsigned long long flags, CUstream stream)
 {
     (void)call;
-    if (any_is_ours(addresses, bytes, count)) return CUDA_ERROR_INVALID_VALUE;
+    if (any_is_ours(addresses, bytes, count)) return refuse(0);
     return real(addresses, bytes, count, flags, stream);
 }
 
@@ -73,7 +77,7 @@ CUresult sl_hook_cuMemDiscardAndPrefetchBatchAsync(struct sl_call call,
                                                    CUstream stream)
 {
     (void)call;
-    if (any_is_ours(addresses, bytes, count)) return CUDA_ERROR_INVALID_VALUE;
+    if (any_is_ours(addresses, bytes, count)) return refuse(0);
     return real(addresses, bytes, count, locations, location_starts, location_count, flags, stream);
 }
 
@@ -82,7 +86,7 @@ CUresult sl_hook_cuMemRangeGetAttribute(struct sl_call call, sl_fn_cuMemRangeGet
                                         CUdeviceptr address, size_t bytes)
 {
     (void)call;
-    return sl_session_owns_part(address, bytes) ? CUDA_ERROR_INVALID_VALUE
+    return sl_session_owns_part(address, bytes) ? refuse(address)
                                                 : real(value, value_bytes, attribute, address, bytes);
 }
 
@@ -93,7 +97,7 @@ CUresult sl_hook_cuMemRangeGetAttributes(struct sl_call call, sl_fn_cuMemRangeGe
 {
     (void)call;
     return sl_session_owns_part(address, bytes)
-               ? CUDA_ERROR_INVALID_VALUE
+               ? refuse(address)
                : real(values, value_bytes, attributes, count, address, bytes);
 }
 
@@ -101,6 +105,5 @@ CUresult sl_hook_cuStreamAttachMemAsync(struct sl_call call, sl_fn_cuStreamAttac
                                         CUstream stream, CUdeviceptr address, size_t bytes, unsigned flags)
 {
     (void)call;
-    return sl_session_owns_part(address, bytes) ? CUDA_ERROR_INVALID_VALUE
-                                                : real(stream, address, bytes, flags);
+    return sl_session_owns_part(address, bytes) ? refuse(address) : real(stream, address, bytes, flags);
 }

@@ -5,8 +5,10 @@
 #include "session.h"
 #include "stream_state.h"
 
+/* A new context is current. */
 static CUresult note_made(CUresult result, const CUcontext *context)
 {
+    sl_session_context_changed();
     if (result == CUDA_SUCCESS) sl_session_context_made(*context);
     return result;
 }
@@ -43,6 +45,7 @@ CUresult sl_hook_cuCtxDestroy(struct sl_call call, sl_fn_cuCtxDestroy *real, CUc
 {
     (void)call;
     sl_session_context_ends(context);
+    sl_session_context_changed();
     return real(context);
 }
 
@@ -50,6 +53,42 @@ CUresult sl_hook_cuCtxDestroy_v2(struct sl_call call, sl_fn_cuCtxDestroy_v2 *rea
 {
     (void)call;
     sl_session_context_ends(context);
+    sl_session_context_changed();
+    return real(context);
+}
+
+CUresult sl_hook_cuCtxPushCurrent(struct sl_call call, sl_fn_cuCtxPushCurrent *real, CUcontext context)
+{
+    (void)call;
+    sl_session_context_changed();
+    return real(context);
+}
+
+CUresult sl_hook_cuCtxPushCurrent_v2(struct sl_call call, sl_fn_cuCtxPushCurrent_v2 *real, CUcontext context)
+{
+    (void)call;
+    sl_session_context_changed();
+    return real(context);
+}
+
+CUresult sl_hook_cuCtxPopCurrent(struct sl_call call, sl_fn_cuCtxPopCurrent *real, CUcontext *context)
+{
+    (void)call;
+    sl_session_context_changed();
+    return real(context);
+}
+
+CUresult sl_hook_cuCtxPopCurrent_v2(struct sl_call call, sl_fn_cuCtxPopCurrent_v2 *real, CUcontext *context)
+{
+    (void)call;
+    sl_session_context_changed();
+    return real(context);
+}
+
+CUresult sl_hook_cuCtxSetCurrent(struct sl_call call, sl_fn_cuCtxSetCurrent *real, CUcontext context)
+{
+    (void)call;
+    sl_session_context_changed();
     return real(context);
 }
 
@@ -94,11 +133,16 @@ CUresult sl_hook_cuDevicePrimaryCtxReset_v2(struct sl_call call, sl_fn_cuDeviceP
     return real(device);
 }
 
-/* Call it before the driver's call, which invalidates the handle. */
+/* Call it before the driver's call, which invalidates the handle. Only the core of its context knows the
+ * stream, which may be destroyed with any context current. */
 static void note_gone(CUstream stream)
 {
-    if (sl_runtime_running() && (!sl_cores_are_several() || sl_session_turn_to_stream(stream)))
-        sl_runtime_stream_gone(stream);
+    bool entered;
+    for (uint32_t core = 0; sl_runtime_running() && core < sl_cores_started(); core++) {
+        if (!sl_core_numbered(core)) continue;
+        if (sl_session_enter_core(core, &entered)) sl_runtime_stream_gone(stream);
+        sl_session_leave(entered);
+    }
     sl_stream_state_forget(stream);
 }
 

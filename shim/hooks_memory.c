@@ -6,6 +6,7 @@
 #include "charge.h"
 #include "core/runtime.h"
 #include "driver.h"
+#include "driver_status.h"
 #include "memory.h"
 #include "pools.h"
 #include "session.h"
@@ -43,34 +44,34 @@ static CUresult given(enum sl_status status, const struct sl_allocation *freed)
 }
 
 /* The driver waits for all work before it frees memory of cuMemAlloc, and programs rely on this when they
- * read host memory that kernels have written; not so for memory of pools. A thread may free without a
- * context, or with another one current. */
-CUresult sl_memory_give(CUdeviceptr address)
+ * read host memory that kernels have written; not so for memory of pools. Precondition: the context that owns
+ * `address` is current. */
+static CUresult give(CUdeviceptr address)
 {
     struct sl_allocation freed = {0};
     bool live = sl_runtime_find(address, &freed) && freed.address == address;
     if (live && freed.tag & SL_TAG_MAPPING) return CUDA_ERROR_INVALID_VALUE;
-    bool entered = sl_session_enter(address);
     if (live && !(freed.tag & SL_TAG_POOL) && SL_GUARD(FREE_FINISHES)) sl_runtime_finish();
     enum sl_status status = sl_runtime_free_everywhere(address, &freed);
-    sl_session_leave(entered);
     return given(status, &freed);
 }
 
-/* Whether the free is in the order of another device's stream. */
-static bool is_of_another_device(CUdeviceptr address, sl_stream stream)
+/* Whether the free is in the order of another managed context's stream. */
+static bool is_of_another_core(CUdeviceptr address)
 {
     uint32_t owner;
-    return sl_cores_are_several() && sl_cores_owner(address, &owner) && sl_session_on_stream(stream) &&
-           sl_thread_core != owner;
+    return sl_cores_are_several() && sl_cores_owner(address, &owner) && sl_thread_core != owner;
 }
 
 CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream)
 {
     struct sl_allocation found, freed = {0};
     if (sl_runtime_find(address, &found) && found.tag & SL_TAG_MAPPING) return CUDA_ERROR_INVALID_VALUE;
-    bool elsewhere = is_of_another_device(address, stream);
-    bool entered = sl_session_enter(address);
+    bool known = sl_session_on_stream(stream), elsewhere = !known || is_of_another_core(address), entered;
+    /* No core follows the streams of a context that is not managed. */
+    if (!known && sl_runtime_running() && sl_driver_functions()->stream_synchronize(stream) != CUDA_SUCCESS)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!sl_session_enter(address, &entered)) return CUDA_ERROR_INVALID_CONTEXT;
     enum sl_status status = elsewhere ? sl_runtime_free_everywhere(address, &freed)
                                       : sl_runtime_free_async(address, stream, &freed);
     sl_session_leave(entered);
@@ -83,13 +84,14 @@ static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes
     if (!address || !bytes || !sl_session_on_for_memory() || sl_runtime_records_only()) return false;
     if (sl_caller_shares_memory(call.caller)) return false;
     sl_captured_settle();
-    *result = sl_capture_forbids();
+    *result = sl_driver_fault(0);
+    if (*result == CUDA_SUCCESS) *result = sl_capture_forbids();
     return *result != CUDA_SUCCESS || sl_memory_take(call, address, bytes, result);
 }
 
 static void charge_address(struct sl_call call, CUresult result, const CUdeviceptr *address, uint64_t bytes)
 {
-    if (result != CUDA_SUCCESS || !sl_session_on_for_memory()) return;
+    if (result != CUDA_SUCCESS || !sl_session_charges()) return;
     sl_charge(SL_CHARGE_ADDRESS, *address, bytes);
     sl_memory_note(call, *address, bytes);
 }
@@ -120,12 +122,25 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
     return sl_memory_answer(call, result, row * height);
 }
 
+static CUresult give_entered(CUdeviceptr address)
+{
+    CUresult result = sl_driver_fault(address);
+    if (result == CUDA_SUCCESS) result = sl_capture_forbids();
+    if (result != CUDA_SUCCESS) return result;
+    if (!sl_captured_free(address, NULL, &result)) return give(address);
+    if (result == CUDA_SUCCESS) sl_runtime_finish();
+    return result;
+}
+
+/* As with the driver, any context may be current, or none. */
 static CUresult give_ours(CUdeviceptr address)
 {
-    CUresult result;
-    if (!sl_captured_free(address, NULL, &result)) return sl_memory_give(address);
-    bool entered = sl_session_enter(address);
-    if (result == CUDA_SUCCESS) sl_runtime_finish();
+    bool entered;
+    /* A context that is not managed may have work that uses the memory. */
+    if (sl_runtime_running() && !sl_session_has_context() && !sl_captures_any())
+        sl_driver_functions()->ctx_synchronize();
+    CUresult result =
+        sl_session_enter(address, &entered) ? give_entered(address) : CUDA_ERROR_INVALID_CONTEXT;
     sl_session_leave(entered);
     return result;
 }
@@ -133,10 +148,7 @@ static CUresult give_ours(CUdeviceptr address)
 CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUdeviceptr address)
 {
     (void)call;
-    if (sl_session_owns(address)) {
-        CUresult forbidden = sl_capture_forbids();
-        return forbidden == CUDA_SUCCESS ? give_ours(address) : forbidden;
-    }
+    if (sl_session_owns(address)) return give_ours(address);
     struct sl_noted noted;
     bool known = sl_runtime_note_free(address, &noted);
     uint64_t bytes = sl_uncharge(SL_CHARGE_ADDRESS, address);
@@ -157,15 +169,16 @@ CUresult sl_hook_cuMemAllocManaged(struct sl_call call, sl_fn_cuMemAllocManaged 
     return sl_memory_answer(call, result, bytes);
 }
 
-/* As with the driver, either pointer may be NULL. */
+/* The driver is asked first: it knows whether the call is valid. */
 CUresult sl_hook_cuMemGetInfo_v2(struct sl_call call, sl_fn_cuMemGetInfo_v2 *real, size_t *free_bytes,
                                  size_t *total_bytes)
 {
     uint64_t available, total;
     (void)call;
-    if (!sl_session_on_for_memory()) return real(free_bytes, total_bytes);
+    CUresult result = real(free_bytes, total_bytes);
+    if (result != CUDA_SUCCESS || !sl_session_on_for_memory()) return result;
     sl_captured_settle();
-    if (!sl_runtime_memory_info(&available, &total)) return real(free_bytes, total_bytes);
+    if (!sl_runtime_memory_info(&available, &total)) return result;
     if (free_bytes) *free_bytes = available;
     if (total_bytes) *total_bytes = total;
     return CUDA_SUCCESS;

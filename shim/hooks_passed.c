@@ -12,8 +12,7 @@ static CUresult note_opened(CUresult result, const CUdeviceptr *address)
 {
     CUdeviceptr base;
     size_t bytes;
-    if (result == CUDA_SUCCESS && sl_session_on_for_memory() &&
-        sl_driver_functions()->mem_get_address_range &&
+    if (result == CUDA_SUCCESS && sl_session_charges() && sl_driver_functions()->mem_get_address_range &&
         sl_driver_functions()->mem_get_address_range(&base, &bytes, *address) == CUDA_SUCCESS)
         sl_charge(SL_CHARGE_IPC, *address, bytes);
     return result;
@@ -50,7 +49,7 @@ CUresult sl_hook_cuImportExternalMemory(struct sl_call call, sl_fn_cuImportExter
 {
     (void)call;
     CUresult result = real(memory, description);
-    if (result == CUDA_SUCCESS && sl_session_on_for_memory())
+    if (result == CUDA_SUCCESS && sl_session_charges())
         sl_charge(SL_CHARGE_EXTERNAL, (uintptr_t)*memory, description->size);
     return result;
 }
@@ -70,8 +69,7 @@ static CUresult array_made(struct sl_call call, CUresult result, const void *con
                            const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels)
 {
     uint64_t bytes = shape ? sl_array_bytes(shape, levels) : 0;
-    if (result == CUDA_SUCCESS && sl_session_on_for_memory())
-        sl_charge(SL_CHARGE_ARRAY, (uintptr_t)*array, bytes);
+    if (result == CUDA_SUCCESS && sl_session_charges()) sl_charge(SL_CHARGE_ARRAY, (uintptr_t)*array, bytes);
     return sl_memory_answer(call, result, bytes);
 }
 

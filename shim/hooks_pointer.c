@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "core/runtime.h"
 #include "driver.h"
+#include "driver_status.h"
 #include "memory.h"
 #include "pools.h"
 #include "session.h"
@@ -76,6 +77,8 @@ CUresult sl_hook_cuPointerGetAttribute(struct sl_call call, sl_fn_cuPointerGetAt
     struct sl_allocation found;
     (void)call;
     if (!value || !sl_session_owns(address)) return real(value, attribute, address);
+    CUresult refusal = sl_driver_refusal(address);
+    if (refusal != CUDA_SUCCESS) return refusal;
     if (!sl_memory_find(address, &found)) return CUDA_ERROR_INVALID_VALUE;
     struct answer answer = answer_for(attribute, address, &found);
     if (answer.result == CUDA_SUCCESS) memcpy(value, &answer.value, answer.bytes);
@@ -100,6 +103,8 @@ CUresult sl_hook_cuPointerGetAttributes(struct sl_call call, sl_fn_cuPointerGetA
     (void)call;
     if (!count || !attributes || !values || !sl_session_owns(address))
         return real(count, attributes, values, address);
+    CUresult refusal = sl_driver_refusal(address);
+    if (refusal != CUDA_SUCCESS) return refusal;
     bool live = sl_memory_find(address, &found);
     for (unsigned i = 0; i < count; i++) {
         struct answer answer =
@@ -119,6 +124,8 @@ CUresult sl_hook_cuPointerSetAttribute(struct sl_call call, sl_fn_cuPointerSetAt
     (void)call;
     if (!value || !sl_session_owns(address)) return real(value, attribute, address);
     if (attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
+    CUresult refusal = sl_driver_refusal(address);
+    if (refusal != CUDA_SUCCESS) return refusal;
     bool on = *(const unsigned *)value != 0;
     return sl_runtime_tag(address, SL_TAG_SYNC_MEMOPS, on ? SL_TAG_SYNC_MEMOPS : 0)
                ? CUDA_SUCCESS
@@ -131,6 +138,8 @@ CUresult sl_hook_cuMemGetAddressRange_v2(struct sl_call call, sl_fn_cuMemGetAddr
     struct sl_allocation found;
     (void)call;
     if (!sl_session_owns(address)) return real(base, bytes, address);
+    CUresult refusal = sl_driver_refusal(address);
+    if (refusal != CUDA_SUCCESS) return refusal;
     if (!sl_memory_find(address, &found)) return CUDA_ERROR_NOT_FOUND;
     if (base) *base = found.address;
     if (bytes) *bytes = found.bytes;
@@ -140,6 +149,8 @@ CUresult sl_hook_cuMemGetAddressRange_v2(struct sl_call call, sl_fn_cuMemGetAddr
 /* Managed memory cannot be exported, and a neighbour in the same chunk must not be exported. */
 static CUresult refuse_export(CUdeviceptr address)
 {
+    CUresult refusal = sl_driver_refusal(address);
+    if (refusal != CUDA_SUCCESS) return refusal;
     uint64_t site = sl_runtime_must_be_device(address);
     sl_warn_once(
         "the program exports device memory to another process or device, which sluice's memory cannot do: "

@@ -4,6 +4,7 @@
 #include "captured_memory.h"
 #include "charge.h"
 #include "driver.h"
+#include "driver_status.h"
 #include "memory.h"
 #include "pools.h"
 #include "stream_state.h"
@@ -57,6 +58,9 @@ static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, C
     if (!number) return false;
     *result = CUDA_ERROR_OUT_OF_MEMORY;
     if (number == SL_NONE) return true;
+    *result = sl_driver_fault(0);
+    if (*result != CUDA_SUCCESS) return true;
+    *result = CUDA_ERROR_OUT_OF_MEMORY;
     sl_captured_settle();
     if (!sl_stream_takes_work(sl_work_stream(call, stream)))
         return sl_captured_alloc(call, sl_work_stream(call, stream), bytes, address, result);
@@ -71,9 +75,12 @@ static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, C
     return sl_memory_status(status, result);
 }
 
-static void charge_driver_s(struct sl_call call, CUdeviceptr address, size_t bytes)
+/* What a capture allocates is charged with its graph. */
+static void charge_driver_s(struct sl_call call, CUdeviceptr address, size_t bytes, CUstream stream)
 {
-    if (!on_our_device(address)) return;
+    if (!sl_session_charges() || !sl_stream_takes_work(sl_work_stream(call, stream)) ||
+        !on_our_device(address))
+        return;
     CUmemoryPool pool = pool_of(address);
     sl_charge(SL_CHARGE_ADDRESS, address, bytes);
     if (pool) charge_reserve(pool);
@@ -88,8 +95,7 @@ CUresult sl_hook_cuMemAllocAsync(struct sl_call call, sl_fn_cuMemAllocAsync *rea
     if (on && take_ours(call, address, bytes, NULL, stream, &result))
         return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, stream);
-    if (on && result == CUDA_SUCCESS && sl_stream_takes_work(sl_work_stream(call, stream)))
-        charge_driver_s(call, *address, bytes);
+    if (result == CUDA_SUCCESS) charge_driver_s(call, *address, bytes, stream);
     return sl_memory_answer(call, result, bytes);
 }
 
@@ -102,8 +108,7 @@ CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFr
     if (on && take_ours(call, address, bytes, pool, stream, &result))
         return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, pool, stream);
-    if (on && result == CUDA_SUCCESS && sl_stream_takes_work(sl_work_stream(call, stream)))
-        charge_driver_s(call, *address, bytes);
+    if (result == CUDA_SUCCESS) charge_driver_s(call, *address, bytes, stream);
     return sl_memory_answer(call, result, bytes);
 }
 
@@ -121,8 +126,11 @@ CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real,
                                 CUstream stream)
 {
     CUresult freed;
-    if (sl_session_owns(address))
+    if (sl_session_owns(address)) {
+        CUresult refusal = sl_driver_refusal(address);
+        if (refusal != CUDA_SUCCESS) return refusal;
         return free_ours(address, sl_work_stream(call, stream), &freed) ? freed : real(address, stream);
+    }
     CUmemoryPool pool = sl_runtime_running() ? pool_of(address) : NULL;
     struct sl_noted noted;
     bool known = sl_runtime_note_free(address, &noted);

@@ -5,6 +5,7 @@
 
 #include "base/grow.h"
 #include "base/range.h"
+#include "core/runtime.h"
 
 #define MOST_GENERATIONS 0x7fffffffu
 #define MOST_GUESTS 64
@@ -22,6 +23,7 @@ struct memory {
     unsigned long long access;
     uint64_t guests; /* other devices that have access, as bits */
     bool mapped;
+    bool lost; /* it ended with its context */
 };
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER; /* outermost: taken before any other lock */
@@ -211,6 +213,8 @@ bool sl_memory_released(CUmemGenericAllocationHandle handle, struct sl_memory_en
     if (memory && --memory->handles == 0 && !memory->mapped) {
         if (memory->drivers) {
             end->drivers = memory->drivers;
+        } else if (memory->lost) {
+            /* nothing is left */
         } else if (!memory->address) {
             end->promised_bytes = memory->bytes;
             end->device = memory->properties.location.id;
@@ -228,12 +232,13 @@ bool sl_memory_standing(CUmemGenericAllocationHandle handle, struct sl_memory_st
     pthread_mutex_lock(&lock);
     const struct memory *memory = find(handle);
     if (memory)
-        *standing = (struct sl_memory_standing){.drivers = memory->drivers,
-                                                .may_become = !memory->drivers && !memory->address,
-                                                .address = memory->address,
-                                                .mapped = memory->mapped,
-                                                .bytes = memory->bytes,
-                                                .properties = memory->properties};
+        *standing =
+            (struct sl_memory_standing){.drivers = memory->drivers,
+                                        .may_become = !memory->drivers && !memory->address && !memory->lost,
+                                        .address = memory->address,
+                                        .mapped = memory->mapped,
+                                        .bytes = memory->bytes,
+                                        .properties = memory->properties};
     pthread_mutex_unlock(&lock);
     return memory != NULL;
 }
@@ -242,7 +247,7 @@ bool sl_memory_becomes(CUmemGenericAllocationHandle handle, CUmemGenericAllocati
 {
     pthread_mutex_lock(&lock);
     struct memory *memory = find(handle);
-    bool becomes = memory && !memory->drivers && !memory->address;
+    bool becomes = memory && !memory->drivers && !memory->address && !memory->lost;
     if (becomes) memory->drivers = drivers;
     pthread_mutex_unlock(&lock);
     return becomes;
@@ -302,7 +307,7 @@ static enum sl_mapping judge(uint64_t address, uint64_t bytes, const struct memo
     const struct sl_range *range = reservation_of(address, bytes);
     if (!range || range->number != LIVE || any_mapped(address, address + bytes)) return SL_MAPPING_WRONG;
     if (!memory || memory->drivers) return SL_MAPPING_FOREIGN;
-    if (bytes > memory->bytes) return SL_MAPPING_WRONG;
+    if (bytes > memory->bytes || memory->lost) return SL_MAPPING_WRONG;
     if (memory->address)
         return !memory->mapped && memory->address == address && memory->mapped_bytes == bytes
                    ? SL_MAPPING_AGAIN
@@ -405,6 +410,28 @@ bool sl_mapping_access(uint64_t address, unsigned long long *access)
     if (memory) *access = memory->access;
     pthread_mutex_unlock(&lock);
     return memory != NULL;
+}
+
+/* Handles stay valid until they are released, but name no memory any more. */
+void sl_mappings_gone(uint32_t core, CUdevice device)
+{
+    uint32_t owner;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < count; i++) {
+        struct memory *memory = &memories[i];
+        bool here = memory->address ? sl_cores_owner(memory->address, &owner) && owner == core
+                                    : memory->handles && memory->properties.location.id == device;
+        if (!here || memory->drivers || memory->lost) continue;
+        if (memory->address) sl_ranges_remove(&places, memory->address);
+        memory->address = 0;
+        memory->lost = true;
+        memory->mapped = false;
+        if (!memory->handles) forget(memory);
+    }
+    for (uint32_t i = reservations.count; i-- > 0;)
+        if (sl_cores_owner(reservations.ranges[i].begin, &owner) && owner == core)
+            sl_ranges_remove(&reservations, reservations.ranges[i].begin);
+    pthread_mutex_unlock(&lock);
 }
 
 /* Frees nothing: another thread of the parent may have held the allocator's lock when the child was cloned.

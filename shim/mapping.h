@@ -122,6 +122,10 @@ void sl_mappings_let_in(uint64_t address, uint64_t bytes, CUdevice guest, bool a
 /* False: nothing is mapped at `address`. */
 bool sl_mapping_access(uint64_t address, unsigned long long *access);
 
+/* The context of the core ends, and with it the addresses and memory that the core has given out: the core's,
+ * and what has no place yet on its device. Precondition: the core's addresses are still known. */
+void sl_mappings_gone(uint32_t core, CUdevice device);
+
 /* For the child after fork. */
 void sl_mappings_after_fork(void);
 

@@ -29,10 +29,8 @@ bool sl_memory_status(enum sl_status status, CUresult *result);
 /* Returns the answer to an allocation; records a refused one. */
 CUresult sl_memory_answer(struct sl_call call, CUresult result, uint64_t bytes);
 
-/* Frees memory of ours after all work of the context, whatever the thread's context. Refuses mapped memory.
- * Precondition: sl_session_owns(address). */
-CUresult sl_memory_give(CUdeviceptr address);
-/* The same in the order of `stream`, which takes work. */
+/* Frees memory of ours in the order of `stream`, which takes work, whatever the thread's context. Refuses
+ * mapped memory. Precondition: sl_session_owns(address). */
 CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream);
 
 /* Tells a core that only records about memory from the driver. */

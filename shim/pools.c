@@ -213,6 +213,16 @@ void sl_pool_reset_high(CUmemoryPool handle, CUmemPool_attribute attribute)
     pthread_mutex_unlock(&lock);
 }
 
+void sl_pools_gone(uint32_t core, CUdevice device)
+{
+    pthread_mutex_lock(&lock);
+    of_core[core].default_known = false;
+    of_core[core].current = NULL;
+    for (uint32_t i = 0; i < pool_count; i++)
+        if (pools[i].device == device) pools[i].used_bytes = pools[i].allocations = 0;
+    pthread_mutex_unlock(&lock);
+}
+
 void sl_pools_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);

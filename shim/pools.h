@@ -37,6 +37,9 @@ uint64_t sl_pool_bytes(CUmemoryPool handle, CUmemPool_attribute attribute);
 /* Resets a high-water mark to the used bytes; leaves other attributes alone. */
 void sl_pool_reset_high(CUmemoryPool handle, CUmemPool_attribute attribute);
 
+/* The context of the core ends, and with it the memory that the core gave out for pools of its device. */
+void sl_pools_gone(uint32_t core, CUdevice device);
+
 /* For the child after fork. */
 void sl_pools_after_fork(void);
 

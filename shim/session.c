@@ -5,31 +5,28 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "captured_memory.h"
+#include "charge.h"
+#include "contexts.h"
 #include "device/backend_cuda.h"
 #include "driver.h"
 #include "init.h"
-
-#define MAX_DEVICES 64
-#define MOST_OTHERS 32 /* maximum number of contexts known not to be managed */
+#include "mapping.h"
+#include "pools.h"
 
 struct sl_session_view sl_session_view;
 
 static struct {
     pthread_mutex_t lock; /* guards all members below, except those that are read after the start */
     struct {
-        CUcontext _Atomic context; /* NULL: none yet, or it has ended */
+        CUcontext _Atomic context;   /* NULL: none yet, or it has ended */
+        CUstream _Atomic own_stream; /* of sluice in that context; or NULL */
         CUdevice device;
     } managed[SL_MOST_CORES]; /* by the core's number; the first is set before the state says running */
     _Atomic uint32_t managed_count;
-    CUcontext _Atomic others[MOST_OTHERS];
     /* Read without the lock, while another thread may start the session. */
-    _Atomic pid_t process;   /* process of the session; 0: not started */
-    _Atomic bool wiped;      /* a forked child finds the view zeroed */
-    CUcontext first_context; /* the first context that this process created */
-    struct {
-        CUcontext context;
-        unsigned retains;
-    } primary[MAX_DEVICES];
+    _Atomic pid_t process; /* process of the session; 0: not started */
+    _Atomic bool wiped;    /* a forked child finds the view zeroed */
 } session = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void set_state(enum sl_session_state state)
@@ -67,6 +64,7 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
     session.managed_count = 1;
     session.process = getpid();
     session.wiped = sl_forget_in_children(&sl_session_view, sizeof sl_session_view);
+    sl_contexts_publish();
     if (!driver || driver->ctx_get_device(&session.managed[0].device) != CUDA_SUCCESS) return SL_SESSION_OVER;
     if (atexit(at_exit)) {
         sl_log(SL_LOG_WARN, "no exit handler can be registered: the program runs without sluice");
@@ -78,6 +76,7 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
         return SL_SESSION_OVER;
     }
     if (sl_runtime_start(&backend) != SL_OK) return SL_SESSION_OVER;
+    session.managed[0].own_stream = backend.stream_in(backend.self);
     __atomic_store_n(&sl_session_view.owns_memory, !sl_runtime_records_only(), __ATOMIC_RELAXED);
     return SL_SESSION_RUNNING;
 }
@@ -116,7 +115,7 @@ bool sl_session_start(void)
     return running();
 }
 
-__thread bool sl_thread_had_context __attribute__((tls_model("initial-exec")));
+__thread uint32_t sl_thread_context __attribute__((tls_model("initial-exec")));
 
 /* The core of a managed context, or SL_MOST_CORES. */
 static uint32_t core_of(CUcontext context)
@@ -127,59 +126,58 @@ static uint32_t core_of(CUcontext context)
     return SL_MOST_CORES;
 }
 
-static bool is_other(CUcontext context)
-{
-    for (uint32_t i = 0; i < MOST_OTHERS; i++)
-        if (session.others[i] == context) return true;
-    return false;
-}
-
-static void note_other(CUcontext context)
-{
-    for (uint32_t i = 0; i < MOST_OTHERS; i++)
-        if (!session.others[i]) {
-            session.others[i] = context;
-            return;
-        }
-}
-
-static bool was_managed(CUdevice device)
+/* Whether a context of the device is managed. */
+static bool is_managed(CUdevice device)
 {
     for (uint32_t c = 0; c < session.managed_count; c++)
-        if (session.managed[c].device == device) return true;
+        if (session.managed[c].device == device && session.managed[c].context) return true;
     return false;
 }
 
-/* Precondition: session.lock is held and `context` is current. */
-static bool start_another(CUcontext context)
+/* Precondition: session.lock is held, and `context` is current and of `device`. */
+static bool start_another(CUcontext context, CUdevice device)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
     struct sl_backend backend;
-    CUdevice device;
-    uint32_t number;
-    if (sl_runtime_records_only() || session.managed_count >= SL_MOST_CORES ||
-        driver->ctx_get_device(&device) != CUDA_SUCCESS || was_managed(device) ||
+    uint32_t number = sl_cores_next();
+    if (number == SL_MOST_CORES ||
         sl_backend_cuda_new(driver, sl_runtime_memory(), sl_runtime_sysfs(), &backend) != SL_OK)
         return false;
-    session.managed[session.managed_count].device = device;
-    __atomic_store_n(&sl_session_view.several_devices, true, __ATOMIC_RELAXED);
+    session.managed[number].device = device;
     if (sl_runtime_start_another(&backend, &number) != SL_OK) return false;
+    session.managed[number].own_stream = backend.stream_in(backend.self);
     session.managed[number].context = context;
-    atomic_store_explicit(&session.managed_count, number + 1, memory_order_release);
+    if (number == session.managed_count)
+        atomic_store_explicit(&session.managed_count, number + 1, memory_order_release);
     return true;
 }
 
-/* Handles an unknown context: the first of a device becomes managed, others do not. */
+/* Precondition: as for start_another. */
+static void become_managed_or_not(CUcontext context, CUdevice device)
+{
+    bool beside = is_managed(device), manages = !sl_runtime_records_only();
+    sl_context_made(context);
+    if (!manages || beside || !start_another(context, device)) sl_context_is_beside(context, device);
+    if (manages && beside)
+        sl_warn_once(
+            "device %d has a second context, which is not managed: its memory stays the driver's and "
+            "lessens the budget of the first one",
+            device);
+}
+
+/* Handles an unknown context. One that the driver does not know either is about to go, or gone. */
 static void consider(CUcontext context)
 {
     static __thread bool considering __attribute__((tls_model("initial-exec")));
     int cancel_state;
+    CUdevice device;
     if (considering || session.process != getpid()) return;
     considering = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     pthread_mutex_lock(&session.lock);
-    if (running() && core_of(context) == SL_MOST_CORES && !is_other(context) && !start_another(context))
-        note_other(context);
+    if (running() && core_of(context) == SL_MOST_CORES && !sl_context_known_beside(context) &&
+        sl_driver_functions()->ctx_get_device(&device) == CUDA_SUCCESS)
+        become_managed_or_not(context, device);
     pthread_mutex_unlock(&session.lock);
     pthread_setcancelstate(cancel_state, NULL);
     considering = false;
@@ -216,20 +214,31 @@ bool sl_session_turn_to_stream(CUstream stream)
 bool sl_session_owns_current_context(void)
 {
     CUcontext current = NULL;
+    uint32_t trusted = __atomic_load_n(&sl_session_view.trusted, __ATOMIC_RELAXED);
     /* Without an answer, a thread that calls has the context that all have: were its allocation left to the
      * driver, it would lie beside the chunks, and graphs that name both would refuse it. */
     if (sl_driver_functions()->ctx_get_current(&current) != CUDA_SUCCESS)
         return atomic_load_explicit(&session.managed_count, memory_order_acquire) &&
-               !__atomic_load_n(&sl_session_view.several_contexts, __ATOMIC_RELAXED);
-    if (current && running() && core_of(current) == SL_MOST_CORES && !is_other(current)) consider(current);
-    sl_thread_had_context = sl_session_turn_to_context(current);
-    return sl_thread_had_context;
+               trusted != SL_NEVER_TRUSTED;
+    if (current && running() && core_of(current) == SL_MOST_CORES && !sl_context_known_beside(current))
+        consider(current);
+    bool owned = sl_session_turn_to_context(current);
+    sl_thread_context = owned && trusted != SL_NEVER_TRUSTED ? trusted : 0;
+    return owned;
 }
 
 bool sl_session_on_for_memory(void)
 {
     if (!session.wiped && running()) see_what_process_this_is();
-    return sl_session_awake() && sl_session_has_context();
+    return sl_session_awake() && sl_session_owns_current_context();
+}
+
+bool sl_session_charges(void)
+{
+    CUdevice device;
+    if (sl_session_on_for_memory()) return true;
+    return running() && sl_driver_functions()->ctx_get_device(&device) == CUDA_SUCCESS &&
+           sl_session_turn_to_device(device);
 }
 
 static uint32_t owner_of(uint64_t address)
@@ -239,19 +248,36 @@ static uint32_t owner_of(uint64_t address)
     return owner < session.managed_count ? owner : 0;
 }
 
-bool sl_session_enter(uint64_t address)
+/* A context that has ended needs no entering. */
+bool sl_session_enter_core(uint32_t core, bool *entered)
 {
-    if (!running()) return false;
-    uint32_t owner = owner_of(address);
-    if (sl_session_has_context() && sl_thread_core == owner) return false;
-    sl_cores_turn_to(owner);
-    return sl_driver_functions()->ctx_push_current(session.managed[owner].context) == CUDA_SUCCESS;
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUcontext wanted = session.managed[core].context, current = NULL;
+    *entered = false;
+    if (!wanted) return true;
+    sl_cores_turn_to(core);
+    if (driver->ctx_get_current(&current) == CUDA_SUCCESS && current == wanted) return true;
+    *entered = driver->ctx_push_current(wanted) == CUDA_SUCCESS;
+    return *entered;
+}
+
+bool sl_session_enter(uint64_t address, bool *entered)
+{
+    *entered = false;
+    return !running() || sl_session_enter_core(owner_of(address), entered);
 }
 
 void sl_session_leave(bool entered)
 {
     CUcontext popped;
-    if (entered) sl_driver_functions()->ctx_pop_current(&popped);
+    if (!entered) return;
+    sl_driver_functions()->ctx_pop_current(&popped);
+    sl_session_context_changed(); /* the thread turned to the core of a context that is not its own */
+}
+
+CUstream sl_session_own_stream(uint64_t address)
+{
+    return session.managed[owner_of(address)].own_stream;
 }
 
 bool sl_session_owns_part(uint64_t address, uint64_t bytes)
@@ -267,7 +293,7 @@ bool sl_session_may_manage(CUdevice device)
     int concurrent = 0;
     switch (__atomic_load_n(&sl_session_view.state, __ATOMIC_ACQUIRE)) {
     case SL_SESSION_RUNNING:
-        if (was_managed(device)) return true;
+        if (is_managed(device)) return true;
         if (sl_runtime_records_only()) return false;
         /* fall through */
     case SL_SESSION_WAITING: {
@@ -297,81 +323,54 @@ CUcontext sl_session_context_of(uint64_t address)
     return session.managed[owner_of(address)].context;
 }
 
-/* Precondition: session.lock is held. */
-static void note_context(CUcontext context)
-{
-    if (!session.first_context) session.first_context = context;
-    if (context != session.first_context)
-        __atomic_store_n(&sl_session_view.several_contexts, true, __ATOMIC_RELAXED);
-}
-
 void sl_session_context_made(CUcontext context)
 {
     if (!running()) see_what_process_this_is();
-    pthread_mutex_lock(&session.lock);
-    note_context(context);
-    pthread_mutex_unlock(&session.lock);
+    sl_context_made(context);
 }
 
 void sl_session_primary_retained(CUdevice device, CUcontext context)
 {
     if (!running()) see_what_process_this_is();
-    pthread_mutex_lock(&session.lock);
-    note_context(context);
-    if (device >= 0 && device < MAX_DEVICES) {
-        session.primary[device].context = context;
-        session.primary[device].retains++;
-    }
-    pthread_mutex_unlock(&session.lock);
+    sl_context_retained(device, context);
 }
 
-/* Whether no context is managed any more. Precondition: session.lock is held. */
-static bool none_left(void)
+static void context_ends(CUcontext context)
 {
-    for (uint32_t c = 0; c < session.managed_count; c++)
-        if (session.managed[c].context) return false;
-    return true;
+    if (!context) return;
+    pthread_mutex_lock(&session.lock);
+    uint32_t core = running() ? core_of(context) : SL_MOST_CORES;
+    if (core < SL_MOST_CORES) {
+        session.managed[core].context = NULL;
+        session.managed[core].own_stream = NULL;
+    }
+    pthread_mutex_unlock(&session.lock);
+    sl_context_gone(context);
+    sl_charge_context_gone(context);
+    if (core == SL_MOST_CORES) return;
+    sl_contexts_reconsider(session.managed[core].device);
+    sl_captured_memory_gone(core);
+    sl_mappings_gone(core, session.managed[core].device);
+    sl_pools_gone(core, session.managed[core].device);
+    sl_runtime_stop_one(core, true);
 }
 
 void sl_session_context_ends(CUcontext context)
 {
     if (!running()) see_what_process_this_is();
-    pthread_mutex_lock(&session.lock);
-    uint32_t core = running() ? core_of(context) : SL_MOST_CORES;
-    bool last = false;
-    if (core < SL_MOST_CORES && session.managed_count > 1) session.managed[core].context = NULL;
-    if (core < SL_MOST_CORES) last = session.managed_count == 1 || none_left();
-    if (last) set_state(SL_SESSION_OVER);
-    for (uint32_t i = 0; i < MOST_OTHERS && context; i++)
-        if (session.others[i] == context) session.others[i] = NULL;
-    pthread_mutex_unlock(&session.lock);
-    if (core < SL_MOST_CORES) sl_runtime_stop_one(core, true);
-    if (last) __atomic_store_n(&sl_session_view.owns_memory, false, __ATOMIC_RELAXED);
-}
-
-/* The primary context of `device` if this release, or a reset, ends it; otherwise NULL. */
-static CUcontext take_primary(CUdevice device, bool reset)
-{
-    CUcontext gone = NULL;
-    if (!running()) see_what_process_this_is();
-    pthread_mutex_lock(&session.lock);
-    if (device >= 0 && device < MAX_DEVICES && session.primary[device].retains) {
-        unsigned left = reset ? 0 : session.primary[device].retains - 1;
-        session.primary[device].retains = left;
-        if (!left) gone = session.primary[device].context;
-    }
-    pthread_mutex_unlock(&session.lock);
-    return gone;
+    if (!sl_context_is_primary(context)) context_ends(context);
 }
 
 void sl_session_primary_released(CUdevice device)
 {
-    sl_session_context_ends(take_primary(device, false));
+    if (!running()) see_what_process_this_is();
+    context_ends(sl_context_released(device, false));
 }
 
 void sl_session_primary_reset(CUdevice device)
 {
-    sl_session_context_ends(take_primary(device, true));
+    if (!running()) see_what_process_this_is();
+    context_ends(sl_context_released(device, true));
 }
 
 /* A child cannot use the parent's CUDA. If the parent had not started a session, the child may start its own.
@@ -379,6 +378,7 @@ void sl_session_primary_reset(CUdevice device)
 void sl_session_after_fork(void)
 {
     pthread_mutex_init(&session.lock, NULL);
+    sl_contexts_after_fork();
     if (session.process || __atomic_load_n(&sl_session_view.state, __ATOMIC_RELAXED) != SL_SESSION_WAITING)
         set_state(SL_SESSION_OVER);
     if (session.process) session.process = getpid();

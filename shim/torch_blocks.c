@@ -65,8 +65,8 @@ static void note(uint64_t address, int64_t bytes, const void *caller)
         sl_runtime_block_taken(address, (uint64_t)bytes, sl_site_here(caller));
         return;
     }
-    bool entered = sl_session_enter(address);
-    sl_runtime_block_returned(address);
+    bool entered;
+    if (sl_session_enter(address, &entered)) sl_runtime_block_returned(address);
     sl_session_leave(entered);
 }
 

@@ -1,6 +1,7 @@
 #include "work.h"
 
 #include "driver.h"
+#include "driver_status.h"
 
 void sl_work_failed(const struct sl_work *work, CUresult result)
 {
@@ -10,8 +11,9 @@ void sl_work_failed(const struct sl_work *work, CUresult result)
 
 CUresult sl_work_refused(void)
 {
-    sl_runtime_failed(SL_ERROR_LAUNCH, CUDA_ERROR_INVALID_VALUE, 0, 0, 0);
-    return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sl_driver_refusal_or(0, CUDA_ERROR_INVALID_VALUE);
+    sl_runtime_failed(SL_ERROR_LAUNCH, result, 0, 0, 0);
+    return result;
 }
 
 /* A copy within the device returns before it is done, even if it is synchronous. */

@@ -5,6 +5,7 @@
 
 static struct sl_core *started[SL_MOST_CORES]; /* never freed: threads may still use one that stopped */
 static _Atomic uint32_t count;
+static uint32_t latest; /* number of the core that was added last */
 
 static struct running {
     struct sl_core *_Atomic only; /* the only core ever started, or NULL; in a child all of this is NULL */
@@ -68,15 +69,26 @@ struct sl_core *sl_core_started(uint32_t number)
     return started[number];
 }
 
+uint32_t sl_cores_next(void)
+{
+    uint32_t next = sl_cores_started();
+    if (next < SL_MOST_CORES) return next;
+    for (uint32_t tried = 0, number = latest; tried < SL_MOST_CORES; tried++) {
+        number = number % (SL_MOST_CORES - 1) + 1;
+        if (!sl_core_numbered(number) && !atomic_load(&running.at_rest[number])) return number;
+    }
+    return SL_MOST_CORES;
+}
+
 /* With several cores, a call belongs to the core that its thread turned to, at first number 0. */
 void sl_cores_add(struct sl_core *core)
 {
-    uint32_t number = core->number = sl_cores_started();
+    uint32_t number = latest = core->number;
     if (!number) sl_forget_in_children(&running, sizeof running);
     started[number] = core;
     atomic_store_explicit(&running.at[number], core, memory_order_release);
     atomic_store_explicit(&running.only, number ? NULL : core, memory_order_release);
-    atomic_store_explicit(&count, number + 1, memory_order_release);
+    if (number == sl_cores_started()) atomic_store_explicit(&count, number + 1, memory_order_release);
 }
 
 bool sl_cores_remove(struct sl_core *core)

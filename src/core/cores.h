@@ -1,4 +1,5 @@
-/* The cores of the process: one for each device that it uses, numbered from 0 in the order of their start.
+/* The cores of the process: one for each device that it uses, and another one for each context that follows
+ * on a device. They are numbered from 0 in the order of their start.
  *
  * A call of the program belongs to the core of the calling thread's device; a call that names an address
  * belongs to the core whose memory that is. With only one core no look-up is made. Thread-safe.
@@ -22,6 +23,10 @@ static inline void sl_cores_turn_to(uint32_t number)
     sl_thread_core = number;
 }
 
+/* The number of the next core: a new one or, if there is none left, that of a core that stopped with its
+ * device, but never that of the first core. SL_MOST_CORES: none. One thread at a time. */
+uint32_t sl_cores_next(void);
+
 /* Whether a second core was ever started. */
 bool sl_cores_are_several(void);
 
@@ -40,14 +45,14 @@ struct sl_core *sl_core_still(struct sl_core *core);
 /* The stopped core whose memory `address` is, as long as that memory exists; else NULL. */
 struct sl_core *sl_core_at_rest(uint64_t address);
 
-/* The number of cores ever started, running or not, and each of them. They are kept until the process
- * ends. */
+/* How many numbers are in use, and the latest core of each, running or not. They are kept, because other
+ * threads may still use one that stopped. */
 uint32_t sl_cores_started(void);
 struct sl_core *sl_core_started(uint32_t number);
 
-/* add: the core runs from now on and gets the next number. Precondition: there is a number left, and no other
- * thread adds a core. remove: the core stops; true if it ran. rest: the core has stopped, but its memory
- * exists. forget: in a child after fork, no core runs or rests. */
+/* add: the core runs from now on under its number, which sl_cores_next gave. Precondition: no other thread
+ * adds a core. remove: the core stops; true if it ran. rest: the core has stopped, but its memory exists.
+ * forget: in a child after fork, no core runs or rests. */
 void sl_cores_add(struct sl_core *core);
 bool sl_cores_remove(struct sl_core *core);
 void sl_cores_rest(struct sl_core *core);

@@ -67,27 +67,22 @@ uint32_t sl_host_lending_link(const struct sl_core *core)
     return devices;
 }
 
-static bool any_runs(void)
-{
-    for (uint32_t c = 0; c < sl_cores_started(); c++)
-        if (sl_core_numbered(c)) return true;
-    return false;
-}
-
-void sl_host_lending_end(struct sl_core *core, bool device_gone)
+void sl_host_lending_end(struct sl_core *core)
 {
     struct sl_core *first = sl_core_started(0);
-    if (device_gone) {
-        uint64_t borrowed = 0;
-        if (core->number) {
-            sl_lock(&core->order);
-            borrowed = sl_host_share_returned(&core->host);
-            sl_unlock(&core->order);
-        }
-        sl_lock(&first->order);
-        if (core == first) first->host.left = true;
-        sl_host_share_take_back(&first->host, borrowed);
-        sl_unlock(&first->order);
+    uint64_t borrowed = 0;
+    if (core->number) {
+        sl_lock(&core->order);
+        borrowed = sl_host_share_returned(&core->host);
+        sl_unlock(&core->order);
     }
-    if (!any_runs()) sl_host_share_end(&first->host);
+    sl_lock(&first->order);
+    if (core == first) first->host.left = true;
+    sl_host_share_take_back(&first->host, borrowed);
+    sl_unlock(&first->order);
+}
+
+void sl_host_lending_over(void)
+{
+    if (sl_cores_started()) sl_host_share_end(&sl_core_started(0)->host);
 }

@@ -17,7 +17,9 @@ bool sl_host_lending_more(struct sl_core *core, uint64_t bytes);
  * one's. */
 uint32_t sl_host_lending_link(const struct sl_core *core);
 
-/* The core has stopped. `device_gone`: its memory is gone, too. */
-void sl_host_lending_end(struct sl_core *core, bool device_gone);
+/* The core has stopped, and its memory is gone. */
+void sl_host_lending_end(struct sl_core *core);
+/* The process ends: other processes may have all of its memory. */
+void sl_host_lending_over(void);
 
 #endif

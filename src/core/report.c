@@ -80,7 +80,7 @@ static void to_log(const char *line)
 
 static void to_log_of_other(const char *line)
 {
-    sl_log(SL_LOG_INFO, "another device: %s", line);
+    sl_log(SL_LOG_INFO, "another context: %s", line);
 }
 
 /* The first core writes the file. Once it has ended, each further core that ends writes the file anew,

@@ -105,17 +105,18 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
 
 enum sl_status sl_runtime_start_another(const struct sl_backend *backend, uint32_t *number)
 {
-    uint32_t next = sl_cores_started();
+    uint32_t next = sl_cores_next();
+    if (next < sl_cores_started()) sl_core_tear_down(sl_core_started(next), true);
     struct sl_core *core = next < SL_MOST_CORES ? new_core(backend, next) : NULL;
     enum sl_status status = core ? sl_core_build(core) : SL_ERR_NO_MEMORY;
     if (status) {
-        sl_log(SL_LOG_WARN, "a further device is not managed (%s)", sl_status_text(status));
+        sl_log(SL_LOG_WARN, "a further context is not managed (%s)", sl_status_text(status));
         if (core) sl_core_tear_down(core, false);
         sl_core_delete(core);
         return status;
     }
     if (core->options->trace[0])
-        sl_warn_once("the trace is that of the first device: what the program does on others is not in it");
+        sl_warn_once("the trace is that of the first context: what the program does in others is not in it");
     pthread_mutex_lock(&everywhere);
     atomic_store(&core->streams.captures, captures);
     atomic_store(&core->migrator.held, atomic_load(&sl_core_started(0)->migrator.held));
@@ -163,7 +164,7 @@ static void end_work(struct sl_core *core, bool device_gone)
     if (core->recorder.trace) sl_trace_emit_to(NULL, NULL);
     sl_trace_close(core->recorder.trace);
     core->recorder.trace = core->stats.trace = NULL;
-    if (device_gone && sl_cores_are_several()) sl_arena_forget(&core->arena);
+    if (device_gone) sl_arena_forget(&core->arena);
 }
 
 void sl_runtime_stop_one(uint32_t number, bool device_gone)
@@ -185,7 +186,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
     if (device_gone) sl_late_frees_forget(number);
     end_work(core, device_gone);
     sl_unlock(&core->order);
-    sl_host_lending_end(core, device_gone);
+    if (device_gone) sl_host_lending_end(core);
     pthread_setcancelstate(cancel_state, NULL);
     if (!device_gone) sl_cores_rest(core);
 }
@@ -193,6 +194,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
 void sl_runtime_stop(bool device_gone)
 {
     for (uint32_t c = 0; c < sl_cores_started(); c++) sl_runtime_stop_one(c, device_gone);
+    sl_host_lending_over();
 }
 
 /* Frees nothing: in a child of clone() another thread may have held malloc's lock. */

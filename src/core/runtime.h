@@ -42,9 +42,9 @@ void sl_runtime_unused(void);
  * warning, and the program runs as without sluice. The core owns *backend from then on. */
 enum sl_status sl_runtime_start(const struct sl_backend *backend);
 bool sl_runtime_running(void);
-/* Starts a further core for another device; *number is its number. It has no trace and no profile, and
- * borrows host memory from the first core (host_share.h). Precondition: the first core started; one thread at
- * a time. */
+/* Starts a further core, for another device or for the next context of a device; *number is its number, that
+ * sl_cores_next says before. It has no trace and no profile, and borrows host memory from the first core
+ * (host_share.h). Precondition: the first core started; one thread at a time. */
 enum sl_status sl_runtime_start_another(const struct sl_backend *backend, uint32_t *number);
 
 /* Stops all cores, or one. The core moves nothing more, writes statistics, profile and trace, ends its

@@ -50,12 +50,20 @@ static void give_back(const struct sl_arena *arena, uint64_t address, uint64_t b
     (pinned ? backend->pinned_delete : backend->slab_delete)(backend->self, address, bytes);
 }
 
+/* The address may be another arena's by now. */
+static void forget_slab(const struct sl_arena *arena, const struct sl_slab *slab)
+{
+    _Atomic uint32_t *entry = &sl_slab_of[slab->address >> SL_SLAB_SHIFT];
+    if (slab->chunk_count && atomic_load(entry) >> SL_OWNER_SHIFT == arena->owner >> SL_OWNER_SHIFT)
+        atomic_store(entry, 0);
+}
+
 void sl_arena_close(struct sl_arena *arena, bool device_gone)
 {
     uint32_t count = atomic_load(&arena->slab_count);
     for (uint32_t s = 0; s < count; s++) {
         struct sl_slab *slab = &arena->slabs[s];
-        if (slab->chunk_count) atomic_store(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], 0);
+        forget_slab(arena, slab);
         if (slab->reservation_bytes && !device_gone)
             give_back(arena, slab->address, slab->reservation_bytes, slab->pinned);
         for (uint32_t c = 0; c < arena->chunks_per_slab; c++) sl_chunk_bitmap_delete(slab->chunks[c].bitmap);
@@ -67,9 +75,7 @@ void sl_arena_close(struct sl_arena *arena, bool device_gone)
 void sl_arena_forget(const struct sl_arena *arena)
 {
     uint32_t count = atomic_load(&arena->slab_count);
-    for (uint32_t s = 0; s < count; s++)
-        if (arena->slabs[s].chunk_count)
-            atomic_store(&sl_slab_of[arena->slabs[s].address >> SL_SLAB_SHIFT], 0);
+    for (uint32_t s = 0; s < count; s++) forget_slab(arena, &arena->slabs[s]);
 }
 
 static void widen_range(uint64_t low, uint64_t high)

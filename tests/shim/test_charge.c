@@ -13,6 +13,7 @@
 #include "array_bytes.h"
 #include "charge.h"
 #include "core/runtime.h"
+#include "driver.h"
 #include "physical.h"
 
 static _Atomic int64_t charged, lowest, of_second;
@@ -24,6 +25,20 @@ void sl_runtime_charge_to(uint32_t number, int64_t bytes)
     if (number == 1) of_second += bytes;
     int64_t now = atomic_fetch_add(&charged, bytes) + bytes;
     if (now < atomic_load(&lowest)) atomic_store(&lowest, now);
+}
+
+static CUcontext current;
+
+static CUresult get_current(CUcontext *context)
+{
+    *context = current;
+    return CUDA_SUCCESS;
+}
+
+const struct sl_cuda_driver *sl_driver_functions(void)
+{
+    static const struct sl_cuda_driver driver = {.ctx_get_current = get_current};
+    return &driver;
 }
 
 static void only_what_was_charged_comes_back(void **state)
@@ -172,6 +187,30 @@ static void by_several_threads(void **state)
     assert_int_equal(charged, 0);
 }
 
+/* What lived in a context comes back when that context ends, and only once. Physical memory outlives
+ * contexts. */
+static void it_comes_back_with_its_context(void **state)
+{
+    static int one, two;
+    enum { COUNT = 300 };
+    (void)state;
+    for (uint64_t k = 1; k <= COUNT; k++) {
+        current = (CUcontext)(k % 3 ? &one : &two);
+        sl_charge(SL_CHARGE_ADDRESS, k << 20, 1);
+        sl_charge(SL_CHARGE_ARRAY, k << 20, 10);
+    }
+    sl_charge(SL_CHARGE_PHYSICAL, 1, 5);
+    sl_charge_context_gone((CUcontext)&one);
+    assert_int_equal(charged, COUNT / 3 * 11 + 5);
+    for (uint64_t k = 1; k <= COUNT; k++)
+        assert_int_equal(sl_uncharge(SL_CHARGE_ADDRESS, k << 20), k % 3 ? 0 : 1);
+    assert_int_equal(charged, COUNT / 3 * 10 + 5);
+    sl_charge_context_gone((CUcontext)&two);
+    assert_int_equal(charged, 5);
+    assert_int_equal(sl_uncharge(SL_CHARGE_PHYSICAL, 1), 5);
+    current = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +222,7 @@ int main(void)
         cmocka_unit_test(arrays_by_their_elements),
         cmocka_unit_test(many_in_any_order),
         cmocka_unit_test(by_several_threads),
+        cmocka_unit_test(it_comes_back_with_its_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ static void device_reset(void)
     must(!cuDevicePrimaryCtxReset(device));
     cuMemFree(early); /* an error or not, as the driver says */
     must(!use_device(NULL));
-    must(!managed_here(VIRTUAL_BYTES));
+    must(managed_here(VIRTUAL_BYTES));
     must(!cuMemAlloc(&address, MIB));
     must(!cuMemsetD8(address, 7, MIB));
     must(!cuMemFree(address));

@@ -106,6 +106,32 @@ static void one_ends_and_the_other_goes_on(void **state)
     _exit(0);
 }
 
+/* The next context of a device follows on the last one. Numbers are used again when there is no other, but
+ * not the first one, and the slabs of a core that had the number before are nobody's. */
+static void many_follow_each_other(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    uint64_t kept = core_take(SL_MIB), address = 0;
+    uint32_t owner, before = 0;
+    for (int c = 0; c < 3 * SL_MOST_CORES; c++) {
+        uint32_t next = sl_cores_next(), number = start_another();
+        assert_int_equal(number, next);
+        assert_in_range(number, 1, SL_MOST_CORES - 1);
+        if (c && c < SL_MOST_CORES - 1) assert_int_equal(number, before + 1);
+        before = number;
+        sl_cores_turn_to(number);
+        assert_int_equal(sl_runtime_alloc(SL_MIB, 1, 0, &address), SL_OK);
+        assert_true(sl_cores_owner(address, &owner) && owner == number);
+        sl_runtime_stop_one(number, true);
+        assert_false(sl_cores_owner(address, &owner));
+    }
+    assert_int_equal(sl_cores_started(), SL_MOST_CORES);
+    for (uint32_t c = 1; c < SL_MOST_CORES; c++) start_another();
+    assert_int_equal(sl_cores_next(), SL_MOST_CORES);
+    core_end_child(sl_cores_owner(kept, &owner) && owner == 0);
+}
+
 static void a_child_has_none_of_them(void **state)
 {
     (void)state;
@@ -175,6 +201,7 @@ int main(void)
         cmocka_unit_test(threads_and_addresses_say_whose_it_is),
         cmocka_unit_test(a_launch_ends_where_it_began),
         cmocka_unit_test(one_ends_and_the_other_goes_on),
+        cmocka_unit_test(many_follow_each_other),
         cmocka_unit_test(a_child_has_none_of_them),
         cmocka_unit_test(what_is_the_same_everywhere),
         cmocka_unit_test(waits_for_another_s_collective),

@@ -243,7 +243,7 @@ CUresult CUDAAPI cuCtxGetCurrent(CUcontext *out)
 static CUresult pick(CUcontext handle, struct sc_context **out)
 {
     struct sc_context *context = handle ? (struct sc_context *)handle : sc_current();
-    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context) return sc_self()->depth ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
     if (!sc_handle_is(context, SC_HANDLE_CONTEXT)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     *out = context;
     return CUDA_SUCCESS;

@@ -339,7 +339,7 @@ CUresult sc_graph_memory_free(CUdeviceptr address, struct sc_stream *stream, boo
     } else {
         memory->stream = 0; /* until the work is done, it is free for nobody */
         memory->pending++;
-        result = sc_queue_wait_context(sc_current());
+        result = sc_queue_wait_context(sc_current() ? sc_current() : memory->allocation->owner);
         memory->pending--;
         sc_graph_memory_switch(memory, false);
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "graph.h"
 #include "neighbours.h"
@@ -249,10 +250,21 @@ static CUresult free_at(uint64_t address, unsigned mask, CUresult wrong)
     return result;
 }
 
+/* On success the lock is held. The vendor's driver is reported to free with any context current, or none. */
+static CUresult enter_free(void)
+{
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    const struct sc_context *current = sc_current();
+    result = current ? current->sticky : CUDA_SUCCESS;
+    if (!result) result = sc_capture_unsafe();
+    return result ? sc_leave(result) : CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address)
 {
     if (!address) return CUDA_SUCCESS;
-    CUresult result = sc_enter(SC_NEED_SAFE);
+    CUresult result = enter_free();
     if (result) return result;
     bool of_graph;
     result = sc_graph_memory_free(address, NULL, &of_graph);
@@ -364,9 +376,9 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *flags, void *pointer)
     return sc_leave(allocation ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Either pointer may be NULL, as with the vendor's driver. */
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
-    if (!free_bytes || !total) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
     /* Managed memory can be evicted, and how much of it is resident depends on what was executed so far: it
@@ -380,9 +392,9 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
         uint64_t others = sc_neighbours_resident(device->physical);
         there = there + others < there ? UINT64_MAX : there + others;
     }
-    *free_bytes = sc_memory_free_bytes(device);
-    *free_bytes -= there < *free_bytes ? there : *free_bytes;
-    *total = sc_options()->memory_bytes;
+    uint64_t left = sc_memory_free_bytes(device);
+    if (free_bytes) *free_bytes = left - (there < left ? there : left);
+    if (total) *total = sc_options()->memory_bytes;
     return sc_leave(CUDA_SUCCESS);
 }
 

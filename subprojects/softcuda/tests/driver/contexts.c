@@ -16,6 +16,64 @@ static void *other_thread(void *argument)
     return NULL;
 }
 
+/* With the argument's memory: the vendor's driver frees it with any context current, or none. */
+static void *freeing_thread(void *argument)
+{
+    CUdeviceptr a;
+    FAILS(cuMemFree(*(CUdeviceptr *)argument + 1), CUDA_ERROR_INVALID_VALUE);
+    FAILS(cuMemAlloc(&a, 16), CUDA_ERROR_INVALID_CONTEXT);
+    FAILS(cuMemFreeAsync(*(CUdeviceptr *)argument, NULL), CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuMemFree(*(CUdeviceptr *)argument));
+    return NULL;
+}
+
+static void freed_without_a_context(void)
+{
+    enum { BYTES = 1 << 20 };
+    static uint8_t host[BYTES];
+    size_t before, after, total;
+    CUcontext current, popped;
+    CUdeviceptr a, b;
+    CUstream stream;
+    pthread_t thread;
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuMemGetInfo(&before, &total));
+    OK(cuMemAlloc(&a, BYTES));
+    OK(cuMemAlloc(&b, BYTES));
+    OK(cuMemsetD8Async(a, 3, BYTES, stream));
+    OK(cuMemcpyDtoHAsync(host, a, BYTES, stream));
+    CHECK(!pthread_create(&thread, NULL, freeing_thread, &a));
+    pthread_join(thread, NULL);
+    CHECK(host[0] == 3 && host[BYTES - 1] == 3); /* it waited for the work */
+    OK(cuCtxGetCurrent(&current));
+    OK(cuCtxPopCurrent(&popped));
+    OK(cuMemFree(b));
+    FAILS(cuMemFree(b), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemFree(0));
+    OK(cuCtxPushCurrent(current));
+    OK(cuMemGetInfo(NULL, &total));
+    OK(cuMemGetInfo(&after, NULL));
+    CHECK(before == after);
+    OK(cuStreamDestroy(stream));
+}
+
+static void of_a_destroyed_context(CUdevice device)
+{
+    CUcontext own, primary;
+    CUdevice found;
+    CUdeviceptr a;
+    OK(cuCtxGetCurrent(&primary));
+    OK(cuCtxCreate(&own, NULL, 0, device));
+    OK(cuCtxPushCurrent(primary));
+    OK(cuCtxDestroy(own));
+    OK(cuCtxPopCurrent(NULL));
+    FAILS(cuMemAlloc(&a, 16), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    FAILS(cuCtxGetDevice(&found), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    OK(cuCtxPopCurrent(NULL));
+    OK(cuMemAlloc(&a, 16));
+    OK(cuMemFree(a));
+}
+
 static void stack(CUdevice device)
 {
     CUcontext primary, own, popped, current;
@@ -72,6 +130,8 @@ int main(void)
     CHECK(status == 0);
     CUdevice device = start();
     stack(device);
+    freed_without_a_context();
+    of_a_destroyed_context(device);
     child();
     finish(device);
     CUcontext again;
