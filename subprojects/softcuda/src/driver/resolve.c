@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api.h"
-#include "log.h"
+#include "foreign_runtime.h"
 #include "native.h"
 #include "resolve.h"
 
@@ -74,6 +74,6 @@ CUresult CUDAAPI cuGetExportTable(const void **table_out, const CUuuid *id)
         return CUDA_SUCCESS;
     }
     *table_out = NULL;
-    sc_log("cuGetExportTable: refused, there are no such tables");
+    sc_foreign_runtime(__builtin_return_address(0));
     return CUDA_ERROR_NOT_SUPPORTED;
 }
