@@ -74,7 +74,7 @@ class Candidates(ToolTest):
         self.assertEqual(candidates("trace", "info", "--", "-"), [":files"])
         self.assertEqual(candidates("run", "--trace", "x"), [":files"])
         self.assertEqual(candidates("run", "--budget", ""), [])
-        self.assertEqual(candidates("doctor", ""), [])
+        self.assertEqual(candidates("doctor", ""), [":files"])
         self.assertEqual(candidates("run", "--budget", "8G", "--", ""), [":command 5"])
         self.assertEqual(candidates("run", "--budget", "=", "8G", "python", "--v"), [":command 5"])
         self.assertEqual(candidates("run", "-v", "python", ""), [":command 3"])

@@ -36,22 +36,29 @@ void find(struct findings *findings, enum verdict verdict, const char *subject, 
 int command_doctor(int argc, char **argv)
 {
     bool software = false, as_json = false;
+    const char *root = "";
+    char **commands = NULL;
+    size_t command_count = 0;
     const struct command_option options[] = {
         {"software", OPTION_SWITCH, &software, .help = "Check the software device instead of the driver."},
         {"json", OPTION_SWITCH, &as_json, .help = "Print a JSON object."},
+        {"root", OPTION_TEXT, &root, "FOLDER",
+         .help = "Read the system's files (/proc, /dev) below this folder, as copied from another machine."},
     };
     const struct command_syntax syntax = {
         .name = "doctor",
-        .synopsis = "[--software] [--json]",
-        .about =
-            "Checks the driver, the devices and the limits of this machine, and the settings of PyTorch's "
-            "allocator. Exit status 0: sluice works here; 1: it does not.\n",
+        .synopsis = "[--software] [--json] [--root FOLDER] [COMMAND]...",
+        .about = "Checks the driver, the devices, the system and the limits of this machine, the settings of "
+                 "PyTorch's "
+                 "allocator, and whether sluice can be preloaded into each COMMAND. Exit status 0: sluice "
+                 "works here; 1: it does not.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
     char driver[PATH_MAX + 32] = "libcuda.so.1";
     int status;
-    if (!read_command_line_of_options(&syntax, argc, argv, &status)) return status;
+    if (!read_command_line_of_files(&syntax, argc, argv, 0, &commands, &command_count, &status))
+        return status;
     if (software) {
         if (!find_software_device(driver, sizeof(driver) - 32))
             return failure("the software device is not installed");
@@ -64,9 +71,11 @@ int command_doctor(int argc, char **argv)
         json_array(&json, "findings", true);
     }
     examine_driver(&findings, driver);
+    examine_system(&findings, root, software);
     examine_host(&findings);
     examine_framework(&findings);
     examine_library(&findings);
+    for (size_t i = 0; i < command_count; i++) examine_program(&findings, commands[i]);
     if (as_json) {
         json_close(&json);
         json_bool(&json, "works", !findings.broken);

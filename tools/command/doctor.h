@@ -28,6 +28,13 @@ void examine_driver(struct findings *findings, const char *path);
 /* Examines the memory limits of this machine and this process. */
 void examine_host(struct findings *findings);
 
+/* Examines the system that the driver runs in. `root`: "", or a folder that stands for the root folder.
+ * `software`: only what matters to the software device as well. */
+void examine_system(struct findings *findings, const char *root, bool software);
+
+/* Examines whether libsluice.so can be preloaded into the command. */
+void examine_program(struct findings *findings, const char *command);
+
 /* Examines the settings of PyTorch's allocator in the environment. */
 void examine_framework(struct findings *findings);
 

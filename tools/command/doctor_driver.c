@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cuda.h>
 
@@ -85,6 +86,14 @@ static void examine_features(struct findings *findings, void *driver, int versio
              "needs driver 13.0 or newer: freed memory is copied like other memory");
 }
 
+/* Whether the name ends with a vGPU profile: "NVIDIA A100-40C", "GRID T4-16Q". */
+static bool is_virtual(const char *name)
+{
+    const char *profile = strrchr(name, '-');
+    size_t digits = profile ? strspn(profile + 1, "0123456789") : 0;
+    return digits && strchr("ABCQ", profile[1 + digits]) && profile[1 + digits] && !profile[2 + digits];
+}
+
 static void examine_device(struct findings *findings, int index)
 {
     CUdevice device;
@@ -105,6 +114,11 @@ static void examine_device(struct findings *findings, int index)
     snprintf(subject, sizeof(subject), "unified memory %d", index);
     if (concurrent)
         find(findings, VERDICT_OK, subject, "concurrent access by device and host");
+    else if (is_virtual(name))
+        find(findings, VERDICT_BROKEN, subject,
+             "this vGPU has no unified memory: the host must enable it (enable_uvm=1, with a profile of a "
+             "whole "
+             "GPU)");
     else
         find(findings, VERDICT_BROKEN, subject, "no concurrent managed access (as on Windows and in WSL)");
 }

@@ -17,6 +17,7 @@
 #include "tools/command/commands.h"
 #include "tools/command/executable.h"
 #include "tools/command/places.h"
+#include "tools/command/static_tls.h"
 #include "tools/command/watch.h"
 #include "tools/text/command_line.h"
 #include "tools/text/completion.h"
@@ -63,18 +64,23 @@ static const char *flag_name(size_t index)
     return name;
 }
 
-/* Prepends `path` to the list in the variable. */
-static int prepend(const char *variable, const char *path)
+/* Adds `path` to the list in the variable, in front or at the end. */
+static int add_path(const char *variable, const char *path, bool in_front)
 {
     const char *old = getenv(variable);
     bool listed = old && *old;
-    size_t bytes = strlen(path) + (listed ? strlen(old) : 0) + 2;
-    char *value = malloc(bytes);
-    if (!value) return failure("out of memory");
-    snprintf(value, bytes, "%s%s%s", path, listed ? ":" : "", listed ? old : "");
+    char *value;
+    if (!listed) old = "";
+    if (asprintf(&value, "%s%s%s", in_front ? path : old, listed ? ":" : "", in_front ? old : path) < 0)
+        return failure("out of memory");
     int error = setenv(variable, value, 1);
     free(value);
     return error ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
+}
+
+static int prepend(const char *variable, const char *path)
+{
+    return add_path(variable, path, true);
 }
 
 /* Makes the path absolute, because the program may change its working directory before it opens the file.
@@ -155,12 +161,16 @@ static int take_option(char **argv, int *at, struct choice *choice)
 
 /* Frameworks bring their own CUDA libraries, which are found before LD_LIBRARY_PATH, and assemble PTX at run
  * time. The software device's folder has replacements for both. */
-static int set_software_helpers(const char *folder)
+static int set_software_helpers(const char *folder, const struct executable *executable)
 {
     static const char *const assemblers[] = {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"};
     char path[PATH_MAX + 32];
     snprintf(path, sizeof(path), "%s/libsoftcuda_find.so", folder);
-    int status = access(path, R_OK) == 0 ? prepend("LD_AUDIT", path) : EXIT_OK;
+    int status = EXIT_OK;
+    if (access(path, R_OK) == 0) {
+        status = static_tls_make_room(executable);
+        if (status == EXIT_OK) status = prepend("LD_AUDIT", path);
+    }
     snprintf(path, sizeof(path), "%s/softcuda-ptxas", folder);
     for (size_t i = 0; i < sizeof(assemblers) / sizeof(*assemblers) && status == EXIT_OK; i++)
         if (access(path, X_OK) == 0 && setenv(assemblers[i], path, 0) != 0)
@@ -168,18 +178,41 @@ static int set_software_helpers(const char *folder)
     return status;
 }
 
-static int set_libraries(bool software)
+/* Whether the environment preloads a runtime that has to come first. */
+static bool preloads_first(void)
+{
+    char *list = getenv("LD_PRELOAD") ? strdup(getenv("LD_PRELOAD")) : NULL, *rest = list, *entry;
+    bool first = false;
+    while (list && (entry = strsep(&rest, ": "))) {
+        const char *slash = strrchr(entry, '/');
+        first |= executable_comes_first(slash ? slash + 1 : entry);
+    }
+    free(list);
+    return first;
+}
+
+/* libsluice.so comes before what the environment preloads, but behind a sanitizer's runtime. */
+static int set_preload(const char *library, const struct executable *executable)
+{
+    if (executable->is_musl) return EXIT_OK;
+    if (preloads_first()) return add_path("LD_PRELOAD", library, false);
+    int status = prepend("LD_PRELOAD", library);
+    if (status == EXIT_OK && executable->first[0]) status = prepend("LD_PRELOAD", executable->first);
+    return status;
+}
+
+static int set_libraries(bool software, const struct executable *executable)
 {
     char path[PATH_MAX];
     if (!find_library(path, sizeof(path)))
         return failure("cannot find libsluice.so in the places relative to this command");
     if (strpbrk(path, ": \t")) return failure("cannot preload %s: its path has a space or a colon", path);
-    int status = prepend("LD_PRELOAD", path);
+    int status = set_preload(path, executable);
     if (status != EXIT_OK || !software) return status;
     if (!find_software_device(path, sizeof(path))) return failure("the software device is not installed");
     if (strchr(path, ':')) return failure("cannot use the software device in %s: its path has a colon", path);
     status = prepend("LD_LIBRARY_PATH", path);
-    return status == EXIT_OK ? set_software_helpers(path) : status;
+    return status == EXIT_OK ? set_software_helpers(path, executable) : status;
 }
 
 static void ask_frameworks(void)
@@ -231,11 +264,14 @@ int command_run(int argc, char **argv)
     }
     sl_file_overwrite(sl_options_overwrite());
     status = check_files();
-    if (status == EXIT_OK) status = set_libraries(choice.software);
+    static struct executable executable; /* static because its paths are long */
+    executable_read(argv[at], &executable);
+    if (status == EXIT_OK) status = set_libraries(choice.software, &executable);
     if (status != EXIT_OK) return status;
     ask_frameworks();
-    const char *obstacle = preload_obstacle(argv[at]);
-    if (obstacle) failure("%s %s, so sluice cannot be preloaded; it runs without sluice", argv[at], obstacle);
+    if (executable.obstacle)
+        failure("%s %s, so sluice cannot be preloaded; it runs without sluice", argv[at],
+                executable.obstacle);
     struct watch watch;
     static struct run_advice advice; /* static because its paths are long */
     advice.wanted = choice.advise;
