@@ -7,16 +7,24 @@ struct box {
     size_t pitch, width, rows, slices, slice_bytes;
 };
 
+/* A box that does not end in the address space becomes one that the driver refuses. */
 static struct box box_of(struct cudaPitchedPtr pointer, struct cudaExtent extent)
 {
     struct box box = {.address = (CUdeviceptr)pointer.ptr,
                       .pitch = pointer.pitch,
                       .width = extent.width,
                       .rows = extent.height,
-                      .slices = extent.depth,
-                      .slice_bytes = pointer.pitch * pointer.ysize};
-    if (pointer.ysize == extent.height) {
-        box.rows *= box.slices;
+                      .slices = extent.depth};
+    size_t rows, bytes;
+    const bool contiguous = pointer.ysize == extent.height;
+    if (__builtin_mul_overflow(pointer.pitch, pointer.ysize, &box.slice_bytes) ||
+        __builtin_mul_overflow(box.slice_bytes, extent.depth, &bytes) ||
+        __builtin_mul_overflow(extent.height, extent.depth, &rows) ||
+        (extent.depth > 1 && pointer.ysize < extent.height))
+        return (struct box){
+            .address = box.address, .pitch = SIZE_MAX, .width = 1, .rows = SIZE_MAX, .slices = 1};
+    if (contiguous) {
+        box.rows = rows;
         box.slices = box.slices ? 1 : 0;
     }
     return box;

@@ -4,12 +4,8 @@
 
 #include "capture.h"
 #include "copy.h"
+#include "extent.h"
 #include "work.h"
-
-static uint64_t extent(uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch, uint64_t slice)
-{
-    return (depth - 1) * slice + (height - 1) * pitch + width;
-}
 
 /* Determines the kind of memory of a range. A device pointer must be a known allocation; a host pointer may
  * be anything. */
@@ -49,12 +45,22 @@ static bool take_snapshot(struct sc_op *op)
     return true;
 }
 
+struct sc_box sc_copy_box(const struct sc_copy_work *copy, bool destination)
+{
+    if (destination)
+        return (struct sc_box){
+            copy->destination,      copy->width, copy->height, copy->depth, copy->destination_pitch,
+            copy->destination_slice};
+    return (struct sc_box){copy->source, copy->width,        copy->height,
+                           copy->depth,  copy->source_pitch, copy->source_slice};
+}
+
 CUresult sc_copy_find_sides(struct sc_copy_work *copy, bool to_device, bool from_device)
 {
     if (!copy->width || !copy->height || !copy->depth) return CUDA_SUCCESS;
-    uint64_t written =
-        extent(copy->width, copy->height, copy->depth, copy->destination_pitch, copy->destination_slice);
-    uint64_t read = extent(copy->width, copy->height, copy->depth, copy->source_pitch, copy->source_slice);
+    struct sc_box to = sc_copy_box(copy, true), from = sc_copy_box(copy, false);
+    uint64_t written, read;
+    if (!sc_extent(&to, &written) || !sc_extent(&from, &read)) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = side_of(copy->destination, written, to_device, &copy->to, &copy->to_ordinal);
     return result ? result : side_of(copy->source, read, from_device, &copy->from, &copy->from_ordinal);
 }
@@ -144,41 +150,85 @@ CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t b
     return copy_1d(to, from, bytes, true, true, stream, false);
 }
 
-/* Address of one side of a 2D or 3D copy; arrays are not implemented. */
-static CUresult base_of(CUmemorytype type, const void *host, CUdeviceptr device, uint64_t offset,
-                        uint64_t *address, bool *known)
+/* One side of a copy, as the program describes it */
+struct corner {
+    CUmemorytype type;
+    const void *host;
+    CUdeviceptr device;
+    size_t x, y, z, pitch, height;
+};
+
+/* Finds the first byte of one side of a copy. `box` has the copy's size; the rest of it is set here. Arrays
+ * are not implemented. */
+static CUresult place(const struct corner *corner, struct sc_box *box, bool *known)
 {
-    *known = type == CU_MEMORYTYPE_DEVICE;
-    switch (type) {
-    case CU_MEMORYTYPE_HOST:
-        *address = (uint64_t)host + offset;
-        return CUDA_SUCCESS;
-    case CU_MEMORYTYPE_DEVICE:
-    case CU_MEMORYTYPE_UNIFIED:
-        *address = device + offset;
-        return CUDA_SUCCESS;
-    case CU_MEMORYTYPE_ARRAY:
-        return sc_refuse("cuMemcpy2D/3D", "a copy from or to an array");
-    default:
+    bool rows = box->height > 1 || box->depth > 1 || corner->y || corner->z;
+    if (corner->type == CU_MEMORYTYPE_ARRAY) return sc_refuse("cuMemcpy2D/3D", "a copy from or to an array");
+    if (corner->type < CU_MEMORYTYPE_HOST || corner->type > CU_MEMORYTYPE_UNIFIED)
         return CUDA_ERROR_INVALID_VALUE;
-    }
+    *known = corner->type == CU_MEMORYTYPE_DEVICE;
+    box->address = corner->type == CU_MEMORYTYPE_HOST ? (uint64_t)corner->host : corner->device;
+    box->pitch = corner->pitch ? corner->pitch : box->width;
+    if (rows && corner->pitch > SC_PITCH_MAX) return CUDA_ERROR_INVALID_VALUE;
+    if (__builtin_mul_overflow(box->pitch, corner->height ? corner->height : box->height, &box->slice))
+        return CUDA_ERROR_INVALID_VALUE;
+    bool ok = sc_inside(box, corner->x, corner->y, corner->z, &box->address);
+    return ok ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+static CUresult box_of(const CUDA_MEMCPY3D *p, struct sc_copy_work *out, bool *to_device, bool *from_device)
+{
+    if (!p || p->srcLOD || p->dstLOD) return CUDA_ERROR_INVALID_VALUE;
+    struct sc_box from = {.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth}, to = from;
+    struct corner source = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes,
+                            p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight};
+    struct corner destination = {p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes,
+                                 p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight};
+    CUresult result = place(&source, &from, from_device);
+    if (!result) result = place(&destination, &to, to_device);
+    if (!result)
+        *out = (struct sc_copy_work){.destination = to.address,
+                                     .source = from.address,
+                                     .width = p->WidthInBytes,
+                                     .height = p->Height,
+                                     .depth = p->Depth,
+                                     .destination_pitch = to.pitch,
+                                     .source_pitch = from.pitch,
+                                     .destination_slice = to.slice,
+                                     .source_slice = from.slice};
+    return result;
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool wait)
+{
+    struct sc_copy_work copy;
+    bool to_device, from_device;
+    CUresult result = box_of(p, &copy, &to_device, &from_device);
+    return result ? result : submit_copy(copy, to_device, from_device, stream, wait);
+}
+
+/* A copy of one slice */
 static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool wait)
 {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    struct sc_copy_work copy = {.width = p->WidthInBytes, .height = p->Height, .depth = 1};
-    copy.source_pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
-    copy.destination_pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
-    if (copy.height > 1 && (copy.source_pitch < copy.width || copy.destination_pitch < copy.width))
-        return CUDA_ERROR_INVALID_VALUE;
-    bool to_device, from_device;
-    CUresult result = base_of(p->srcMemoryType, p->srcHost, p->srcDevice,
-                              p->srcY * copy.source_pitch + p->srcXInBytes, &copy.source, &from_device);
-    if (!result)
-        result = base_of(p->dstMemoryType, p->dstHost, p->dstDevice,
-                         p->dstY * copy.destination_pitch + p->dstXInBytes, &copy.destination, &to_device);
-    return result ? result : submit_copy(copy, to_device, from_device, stream, wait);
+    const CUDA_MEMCPY3D slice = {
+        .srcXInBytes = p->srcXInBytes,
+        .srcY = p->srcY,
+        .srcMemoryType = p->srcMemoryType,
+        .srcHost = p->srcHost,
+        .srcDevice = p->srcDevice,
+        .srcPitch = p->srcPitch,
+        .dstXInBytes = p->dstXInBytes,
+        .dstY = p->dstY,
+        .dstMemoryType = p->dstMemoryType,
+        .dstHost = p->dstHost,
+        .dstDevice = p->dstDevice,
+        .dstPitch = p->dstPitch,
+        .WidthInBytes = p->WidthInBytes,
+        .Height = p->Height,
+        .Depth = 1,
+    };
+    return copy_3d(&slice, stream, wait);
 }
 
 CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *parameters)
@@ -204,23 +254,6 @@ CUresult CUDAAPI cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D *parameters)
 CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *parameters, CUstream stream)
 {
     return copy_2d(parameters, stream, false);
-}
-
-static CUresult box_of(const CUDA_MEMCPY3D *p, struct sc_copy_work *out, bool *to_device, bool *from_device)
-{
-    if (!p || p->srcLOD || p->dstLOD) return CUDA_ERROR_INVALID_VALUE;
-    struct sc_copy_work copy = {.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth};
-    copy.source_pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
-    copy.destination_pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
-    copy.source_slice = copy.source_pitch * (p->srcHeight ? p->srcHeight : p->Height);
-    copy.destination_slice = copy.destination_pitch * (p->dstHeight ? p->dstHeight : p->Height);
-    uint64_t from = p->srcZ * copy.source_slice + p->srcY * copy.source_pitch + p->srcXInBytes;
-    uint64_t to = p->dstZ * copy.destination_slice + p->dstY * copy.destination_pitch + p->dstXInBytes;
-    CUresult result = base_of(p->srcMemoryType, p->srcHost, p->srcDevice, from, &copy.source, from_device);
-    if (!result)
-        result = base_of(p->dstMemoryType, p->dstHost, p->dstDevice, to, &copy.destination, to_device);
-    if (!result) *out = copy;
-    return result;
 }
 
 CUresult sc_copy_describe(const CUDA_MEMCPY3D *p, struct sc_copy_work *out)
@@ -257,14 +290,6 @@ void sc_copy_parameters(const struct sc_copy_work *copy, CUDA_MEMCPY3D *out)
         .Height = copy->height,
         .Depth = copy->depth,
     };
-}
-
-static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool wait)
-{
-    struct sc_copy_work copy;
-    bool to_device, from_device;
-    CUresult result = box_of(p, &copy, &to_device, &from_device);
-    return result ? result : submit_copy(copy, to_device, from_device, stream, wait);
 }
 
 CUresult CUDAAPI cuMemcpy3D_v2(const CUDA_MEMCPY3D *parameters)

@@ -96,8 +96,9 @@ static CUresult end_of(const CUmemcpy3DOperand *operand, const CUextent3D *exten
     if ((row && row < extent->width) || (height && height < extent->height)) return CUDA_ERROR_INVALID_VALUE;
     *address = operand->op.ptr.ptr;
     *pitch = row ? row : extent->width;
-    *slice = *pitch * (height ? height : extent->height);
-    return CUDA_SUCCESS;
+    bool ok =
+        *pitch <= SC_PITCH_MAX && !__builtin_mul_overflow(*pitch, height ? height : extent->height, slice);
+    return ok ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult batch_3d(const CUDA_MEMCPY3D_BATCH_OP *list, size_t count, unsigned long long flags,

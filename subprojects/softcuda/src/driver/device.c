@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "driver.h"
+#include "extent.h"
 #include "image.h"
 
 /* Attributes that depend on the options are in attribute_value(); the others are rows of

@@ -8,6 +8,7 @@
 #include "queue.h"
 #include "races.h"
 #include "touched.h"
+#include "work.h"
 
 #define GARBAGE 0xd5
 #define PAGE UINT64_C(4096)
@@ -159,10 +160,10 @@ static bool exists(uint64_t address, uint64_t bytes, enum sc_side side)
     return allocation && !allocation->dormant;
 }
 
-static bool reaches(uint64_t address, uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch,
-                    uint64_t slice, enum sc_side side)
+static bool reaches(struct sc_box box, enum sc_side side)
 {
-    return exists(address, (depth - 1) * slice + (height - 1) * pitch + width, side);
+    uint64_t bytes;
+    return sc_extent(&box, &bytes) && exists(box.address, bytes, side);
 }
 
 static CUresult check_node(const struct sc_op *op)
@@ -171,13 +172,12 @@ static CUresult check_node(const struct sc_op *op)
     const struct sc_set_work *filled = &op->set;
     bool ok = true;
     if (op->kind == SC_OP_COPY)
-        ok = reaches(copied->destination, copied->width, copied->height, copied->depth,
-                     copied->destination_pitch, copied->destination_slice, copied->to) &&
-             reaches(copied->source, copied->width, copied->height, copied->depth, copied->source_pitch,
-                     copied->source_slice, copied->from);
+        ok = reaches(sc_copy_box(copied, true), copied->to) &&
+             reaches(sc_copy_box(copied, false), copied->from);
     if (op->kind == SC_OP_SET)
-        ok = reaches(filled->address, filled->width * filled->element_bytes, filled->height, 1, filled->pitch,
-                     0, filled->to);
+        ok = reaches((struct sc_box){filled->address, filled->width * filled->element_bytes, filled->height,
+                                     1, filled->pitch, 0},
+                     filled->to);
     if (ok) return CUDA_SUCCESS;
     sc_log("a %s in a graph: its memory is gone, or not allocated yet",
            op->kind == SC_OP_COPY ? "copy" : "memset");

@@ -7,10 +7,12 @@
 
 CUresult sc_set_describe(struct sc_set_work *set)
 {
-    if (set->address % set->element_bytes ||
-        (set->height > 1 && set->pitch < set->width * set->element_bytes))
+    struct sc_box box = {.address = set->address, .height = set->height, .depth = 1, .pitch = set->pitch};
+    uint64_t bytes;
+    if (set->address % set->element_bytes || (set->height > 1 && set->pitch % set->element_bytes))
         return CUDA_ERROR_INVALID_VALUE;
-    uint64_t bytes = (set->height - 1) * set->pitch + set->width * set->element_bytes;
+    if (__builtin_mul_overflow(set->width, set->element_bytes, &box.width) || !sc_extent(&box, &bytes))
+        return CUDA_ERROR_INVALID_VALUE;
     struct sc_allocation *allocation = sc_space_find_range(set->address, bytes);
     if (!allocation) return CUDA_ERROR_INVALID_VALUE;
     bool device = allocation->kind == SC_MEMORY_DEVICE || allocation->kind == SC_MEMORY_MAPPED;

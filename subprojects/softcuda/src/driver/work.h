@@ -3,6 +3,7 @@
 #ifndef SOFTCUDA_WORK_H
 #define SOFTCUDA_WORK_H
 
+#include "extent.h"
 #include "module.h"
 #include "queue.h"
 
@@ -30,8 +31,10 @@ void sc_launch_drop(struct sc_launch_work *launch);
 CUresult sc_copy_describe(const CUDA_MEMCPY3D *parameters, struct sc_copy_work *out);
 /* Converts a copy's work back into parameters, with the memory types that the driver found. */
 void sc_copy_parameters(const struct sc_copy_work *copy, CUDA_MEMCPY3D *out);
-/* Determines the kind of memory of both sides. CUDA_ERROR_INVALID_VALUE: not memory that a copy may
- * access. */
+/* One side of a copy. */
+struct sc_box sc_copy_box(const struct sc_copy_work *copy, bool destination);
+/* Determines the kind of memory of both sides. CUDA_ERROR_INVALID_VALUE: not memory that a copy may access,
+ * or its rows or slices overlap. */
 CUresult sc_copy_find_sides(struct sc_copy_work *copy, bool to_device, bool from_device);
 
 /* Validates a memset and determines the kind of memory. Errors: CUDA_ERROR_INVALID_VALUE. */

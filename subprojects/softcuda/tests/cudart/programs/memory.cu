@@ -34,6 +34,22 @@ static void rectangles()
     CUDA(cudaFree(device));
 }
 
+// Boxes that do not end in the address space
+static void check_sizes(cudaPitchedPtr device)
+{
+    const size_t large = (size_t)1 << 62;
+    cudaPitchedPtr wide = device, high = device;
+    wide.pitch = large;
+    high.ysize = large;
+    CHECK(cudaMemset3D(wide, 1, make_cudaExtent(1, 2, 1)) == cudaErrorInvalidValue);
+    CHECK(cudaMemset3D(high, 1, make_cudaExtent(1, 2, 3)) == cudaErrorInvalidValue);
+    CHECK(cudaMemset3DAsync(device, 1, make_cudaExtent(1, device.ysize, large), nullptr) == cudaErrorInvalidValue);
+    CHECK(cudaMemset2D(device.ptr, large, 1, 1, 5) == cudaErrorInvalidValue);
+    CHECK(cudaMemcpy2D(device.ptr, large, device.ptr, large, 1, 5, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
+    cudaGetLastError();
+    CUDA(cudaDeviceSynchronize());
+}
+
 static void boxes()
 {
     cudaPitchedPtr device;
@@ -41,6 +57,7 @@ static void boxes()
     CUDA(cudaMalloc3D(&device, extent));
     CUDA(cudaMemset3D(device, 3, extent));
     CUDA(cudaMemset3D(device, 9, make_cudaExtent(10, 2, 5)));
+    check_sizes(device);
     std::vector<unsigned char> host(40 * 6 * 5);
     cudaMemcpy3DParms copy = {};
     copy.srcPtr = device;
