@@ -86,7 +86,7 @@ if [ -n "$full" ]; then
     run_tests build/asan --suite sluice:e2e
     # One of the unit tests forbids system calls, and valgrind makes some of its own.
     run_tests build --suite sluice:unit --no-suite seccomp --timeout-multiplier 40 --wrapper \
-        "valgrind -q --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --error-exitcode=99"
+        "valgrind -q --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --error-exitcode=99 --suppressions=$PWD/tests/valgrind.supp"
 fi
 python3 scripts/count-tests.py "${logs[@]}" || status=1
 exit "$status"
