@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/defuse.h"
 #include "base/output.h"
 
 enum { LINE_BYTES = 1024 };
@@ -83,11 +84,8 @@ void sl_log(enum sl_log_level level, const char *format, ...)
     va_end(arguments);
     if (wanted > 0) {
         size_t length = (size_t)wanted < room ? (size_t)wanted : room - 1;
-        /* Names come from the program: they must not forge a second line or send control codes to a
-         * terminal. */
-        for (size_t i = used; i < used + length; i++)
-            if ((unsigned char)line[i] < ' ' || line[i] == 0x7f) line[i] = '?';
         if ((size_t)wanted >= room) memcpy(line + used + length - 3, "...", 3);
+        sl_defuse(line + used); /* a name must not forge a second line */
         used += length;
     }
     line[used++] = '\n';

@@ -14,6 +14,7 @@ enum { SIGNAL_SET_BYTES = 8, NO_SUCH_CHANGE = -1 };
 static _Thread_local struct {
     uintptr_t start, end;
     uint32_t strangers; /* frames that were outside */
+    bool is_main;
 } own __attribute__((tls_model("initial-exec")));
 
 /* The kernel's list shows the main thread's stack as far as it has grown, in a line with this name and no
@@ -59,15 +60,18 @@ static void find_thread_stack(void)
     pthread_attr_destroy(&attributes);
 }
 
-/* A stranger to what is known. The main thread's stack may have grown: it is looked for at the first
- * stranger, the second, the fourth and so on, because fibers stay strangers. */
+/* For a frame that is outside. The main thread's stack may have grown: it is looked for at the first such
+ * frame, the second, the fourth and so on, because fibers stay outside. */
 static __attribute__((noinline)) void look_again(void)
 {
+    uint32_t count = ++own.strangers;
     int error = errno;
-    bool is_main = syscall(SYS_gettid) == getpid();
-    own.strangers++;
-    if (is_main && (own.strangers & (own.strangers - 1)) == 0) find_main_stack();
-    if (!is_main && own.strangers == 1) find_thread_stack();
+    if (count & (count - 1) || (count > 1 && !own.is_main)) return;
+    own.is_main = syscall(SYS_gettid) == getpid();
+    if (own.is_main)
+        find_main_stack();
+    else
+        find_thread_stack();
     errno = error;
 }
 

@@ -4,13 +4,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/defuse.h"
 #include "base/text.h"
 #include "launch/symbols.h"
 #include "profile/profile.h"
 #include "profile/profile_format.h"
 #include "tools/command/commands.h"
 #include "tools/text/command_line.h"
-#include "tools/text/defuse.h"
 #include "tools/text/json.h"
 #include "tools/text/messages.h"
 
@@ -44,10 +44,10 @@ static struct figures count(const struct sl_profile *profile)
 /* Makes the texts from a file safe to print on a terminal. */
 static void defuse(struct sl_profile *profile)
 {
-    defuse_text(profile->sluice);
-    defuse_text(profile->command);
-    defuse_text(profile->wanted.backing);
-    for (uint32_t i = 0; i < profile->object_count; i++) defuse_text(profile->objects[i].name);
+    sl_defuse(profile->sluice);
+    sl_defuse(profile->command);
+    sl_defuse(profile->wanted.backing);
+    for (uint32_t i = 0; i < profile->object_count; i++) sl_defuse(profile->objects[i].name);
 }
 
 static void print_row(const char *what, const char *value)

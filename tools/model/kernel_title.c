@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/defuse.h"
 #include "tools/model/demangle.h"
-#include "tools/text/defuse.h"
 
 static bool is_word(char c)
 {
@@ -96,7 +96,7 @@ char *kernel_title(const char *name)
     char *text = demangle(name);
     if (!text && !strncmp(name, "_Z", 2) && (!list_identifiers(name, &text) || text)) return text;
     if (!text) return strdup(name);
-    defuse_text(text);
+    sl_defuse(text);
     drop_namespaces(text);
     keep_name(text);
     return text;

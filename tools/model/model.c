@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/defuse.h"
 #include "tools/model/model_build.h"
 #include "tools/model/sorted.h"
-#include "tools/text/defuse.h"
 #include "trace/decision.h"
 
 bool model_reserve(struct model_build *build, void *array, size_t count, size_t *room, size_t size)
@@ -42,7 +42,7 @@ static const char *keep_text(struct model_build *build, const char *text)
         build->no_memory = true;
         return "";
     }
-    defuse_text(copy);
+    sl_defuse(copy);
     return copy;
 }
 

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/defuse.h"
 #include "base/map.h"
 #include "tools/model/demangle.h"
 #include "tools/model/symbol_file.h"
 #include "tools/model/trace_text.h"
-#include "tools/text/defuse.h"
 
 struct known_module {
     struct symbol_file *file;
@@ -67,7 +67,7 @@ void symbols_close(struct symbols *symbols)
 static char *harmless_copy(const char *text)
 {
     char *copy = text ? strdup(text) : NULL;
-    if (copy) defuse_text(copy);
+    if (copy) sl_defuse(copy);
     return copy;
 }
 
@@ -75,7 +75,7 @@ static char *function_name(const char *linked)
 {
     char *name = linked ? demangle(linked) : NULL;
     if (!name) return harmless_copy(linked);
-    defuse_text(name);
+    sl_defuse(name);
     return name;
 }
 

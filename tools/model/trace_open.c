@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tools/text/defuse.h"
+#include "base/defuse.h"
 #include "tools/text/messages.h"
 
 int open_trace(const char *path, struct sl_trace_reader **out)
@@ -29,6 +29,6 @@ struct program_name program_name(const struct sluice_trace_header *header)
 {
     struct program_name name;
     memcpy(name.text, header->program, sizeof(name.text));
-    defuse_text(name.text);
+    sl_defuse(name.text);
     return name;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/text/defuse.h"
+#include "base/defuse.h"
 #include "tools/text/json.h"
 #include "trace/decision.h"
 
@@ -46,7 +46,7 @@ bool kernel_names_add(struct kernel_names *names, const struct sl_event *event)
     }
     char *copy = strdup(event->text);
     if (!copy) return false;
-    defuse_text(copy);
+    sl_defuse(copy);
     free(names->names[event->id]);
     names->names[event->id] = copy;
     return true;
@@ -177,7 +177,7 @@ const char *record_name(const struct sl_event *event, const struct kernel_names 
     if (event->type == SL_EVENT_LAUNCH && is_known_collective(event)) return collective_name(event->id);
     if (!event->text) return NULL;
     snprintf(room, RECORD_NAME, "%s", event->text);
-    defuse_text(room);
+    sl_defuse(room);
     return room;
 }
 

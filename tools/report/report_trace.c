@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/defuse.h"
 #include "tools/analyses/chunk_map.h"
 #include "tools/analyses/holders.h"
 #include "tools/analyses/stall_causes.h"
@@ -10,7 +11,6 @@
 #include "tools/model/trace_text.h"
 #include "tools/phases/phases.h"
 #include "tools/report/report_sites.h"
-#include "tools/text/defuse.h"
 #include "tools/text/messages.h"
 #include "tools/views/canvas.h"
 #include "tools/views/trace_json.h"
@@ -88,7 +88,7 @@ static void write_demangled(struct json *json, const struct model *model)
     for (size_t i = 0, written = 0; i < model->kernels.count && written < KERNELS_MOST; i++) {
         char *text = model->kernels.names[i] ? demangle(model->kernels.names[i]) : NULL;
         if (!text) continue;
-        defuse_text(text);
+        sl_defuse(text);
         json_array(json, NULL, false);
         json_text(json, NULL, model->kernels.names[i]);
         json_text(json, NULL, text);

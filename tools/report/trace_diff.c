@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/defuse.h"
 #include "tools/model/trace_open.h"
 #include "tools/report/page_file.h"
 #include "tools/text/command_line.h"
-#include "tools/text/defuse.h"
 #include "tools/text/messages.h"
 #include "tools/text/output_file.h"
 #include "tools/views/diff_views.h"
@@ -85,7 +85,7 @@ static int show(char **paths, struct model *models[DIFF_SIDES], const struct dif
     struct diff diff;
     struct diff_view view = {.diff = &diff, .paths = {paths[DIFF_A], paths[DIFF_B]}, .limit = wish->limit};
     int status = EXIT_OK;
-    for (unsigned s = 0; s < DIFF_SIDES; s++) defuse_text(paths[s]); /* only for display from here on */
+    for (unsigned s = 0; s < DIFF_SIDES; s++) sl_defuse(paths[s]); /* only for display from here on */
     bool made = diff_make(models[DIFF_A], models[DIFF_B], wish->threshold, &diff);
     for (unsigned s = 0; s < DIFF_SIDES && made; s++) {
         view.titles[s] = site_titles_new(models[s]);

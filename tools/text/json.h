@@ -28,10 +28,10 @@ void json_address(struct json *json, const char *key, uint64_t value); /* as "0x
 /* With `digits` decimals; null unless it is finite. */
 void json_real(struct json *json, const char *key, double value, int digits);
 void json_bool(struct json *json, const char *key, bool value);
-/* Precondition: defuse_text(text). NULL gives null. */
+/* Precondition: sl_defuse(text). NULL gives null. */
 void json_text(struct json *json, const char *key, const char *text);
 
-/* `text` in quotes. Precondition: defuse_text(text). */
+/* `text` in quotes. Precondition: sl_defuse(text). */
 void json_quote(FILE *to, const char *text);
 
 #endif

@@ -23,7 +23,7 @@ struct table {
 };
 enum { TABLE_COLUMNS_MAX = 32 };
 
-/* The next cell, row by row. Precondition: the text has passed defuse_text. */
+/* The next cell, row by row. Precondition: the text has passed sl_defuse. */
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_bytes(struct table *table, uint64_t bytes);
 void table_time(struct table *table, uint64_t ns);
@@ -36,7 +36,7 @@ void table_share(struct table *table, uint64_t part, uint64_t whole);
  * out of memory. */
 bool table_print(const struct table *table, FILE *to);
 /* Prints a text that has `before` columns in front of it, cut at the end of the line if `to` is a terminal.
- * Precondition: defuse_text(text). */
+ * Precondition: sl_defuse(text). */
 void print_fitted(const char *text, size_t before, FILE *to);
 
 void table_free(struct table *table);

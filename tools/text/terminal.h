@@ -32,7 +32,7 @@ unsigned terminal_width(FILE *stream);
 /* Whether the locale's text is UTF-8. */
 bool has_unicode(void);
 
-/* Columns of `text`: its UTF-8 characters. Precondition: defuse_text(text). Wide and combining characters
+/* Columns of `text`: its UTF-8 characters. Precondition: sl_defuse(text). Wide and combining characters
  * count as one. */
 size_t text_columns(const char *text);
 

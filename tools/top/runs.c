@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/defuse.h"
 #include "base/grow.h"
-#include "tools/text/defuse.h"
 
 struct search {
     struct runs *runs;
@@ -26,14 +26,14 @@ static bool is_wanted(const struct search *search, const struct sl_monitor_recor
 
 static void defuse(struct sl_monitor_record *record)
 {
-    defuse_text(record->program);
-    defuse_text(record->rank);
+    sl_defuse(record->program);
+    sl_defuse(record->rank);
     for (uint32_t d = 0; d < record->devices; d++) {
         struct sl_monitor_figures *figures = &record->figures[d];
-        defuse_text(figures->policy);
-        defuse_text(figures->daemon);
-        defuse_text(figures->expected);
-        defuse_text(figures->came);
+        sl_defuse(figures->policy);
+        sl_defuse(figures->daemon);
+        sl_defuse(figures->expected);
+        sl_defuse(figures->came);
     }
 }
 

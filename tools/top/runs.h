@@ -17,7 +17,7 @@ struct runs {
 
 /* Reads the pages in `folder` anew, and asks for a scan of allocations. `names`: only processes with one
  * of these ids or program names; all if `name_count` is 0. False: out of memory. Texts have passed
- * defuse_text. */
+ * sl_defuse. */
 bool runs_look(struct runs *runs, const char *folder, char **names, size_t name_count);
 void runs_free(struct runs *runs); /* accepts a zeroed one */
 

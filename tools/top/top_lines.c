@@ -119,6 +119,11 @@ static void write_step(struct top_lines *lines, const struct sl_monitor_figures 
              time_text(f->step.stall_ns, stall));
         return;
     }
+    if (f->device_stall_ns > f->device_step_ns) { /* several streams waited at once */
+        line(lines, STYLE_YELLOW, "          by the device's clock %s; its streams stalled for %s together",
+             time_text(f->device_step_ns, device), time_text(f->device_stall_ns, stall));
+        return;
+    }
     double stalled = 100.0 * (double)f->device_stall_ns / (double)f->device_step_ns;
     line(lines, stalled > 10 ? STYLE_YELLOW : STYLE_NONE,
          "          by the device's clock %s: %s stalled (%.1f %%), %s not",
@@ -158,7 +163,7 @@ static void write_link(struct top_lines *lines, const struct sl_monitor_figures 
              sl_bytes_text(ceiling, most), causes);
 }
 
-static void write_plan(struct top_lines *lines, const struct sl_monitor_figures *f)
+static void write_plan(struct top_lines *lines, uint64_t looked_ns, const struct sl_monitor_figures *f)
 {
     char age[TIME_TEXT + 8] = "", time[TIME_TEXT];
     if (f->plan_taken) snprintf(age, sizeof(age), " for %s", time_text(f->updated - f->plan_taken, time));
@@ -174,8 +179,11 @@ static void write_plan(struct top_lines *lines, const struct sl_monitor_figures 
         line(lines, STYLE_YELLOW, "          %" PRIu64 " launches needed more than the budget",
              f->oversize_launches);
     if (!f->mispredicted) return;
-    line(lines, STYLE_DIM, "          %s ago came %s", time_text(f->updated - f->mispredicted, time),
-         f->came);
+    if (looked_ns > f->mispredicted)
+        line(lines, STYLE_DIM, "          %s ago came %s", time_text(looked_ns - f->mispredicted, time),
+             f->came);
+    else
+        line(lines, STYLE_DIM, "          just now came %s", f->came);
     line(lines, STYLE_DIM, "          expected was %s", f->expected);
 }
 
@@ -198,7 +206,7 @@ void top_write_lines(struct top_lines *lines, const struct runs *runs, unsigned 
             write_step(lines, f);
             write_link(lines, f, true);
             write_link(lines, f, false);
-            write_plan(lines, f);
+            write_plan(lines, runs->looked_ns, f);
             write_host(lines, f);
         }
     if (runs->others)

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/defuse.h"
 #include "tools/analyses/info.h"
 #include "tools/model/sorted.h"
 #include "tools/model/trace_open.h"
-#include "tools/text/defuse.h"
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 
@@ -80,7 +80,7 @@ int job_open(struct job *job)
         job->opened++;
     }
     for (size_t r = 0; r < job->count; r++)
-        defuse_text(job->paths[r]); /* used only for display from here on */
+        sl_defuse(job->paths[r]); /* used only for display from here on */
     status = refuse_twice(job);
     if (status != EXIT_OK) return status;
     if (!put_in_order(job) ||

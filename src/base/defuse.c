@@ -1,7 +1,8 @@
-#include "tools/text/defuse.h"
+#include "base/defuse.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* The length in bytes of the UTF-8 character at `at`; 0: invalid. */
@@ -23,14 +24,34 @@ static unsigned utf8_length(const unsigned char *at)
     return 0;
 }
 
-void defuse_text(char *text)
+static uint32_t character_at(const unsigned char *at, unsigned length)
+{
+    static const unsigned char leads[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t character = at[0] & leads[length];
+    for (unsigned i = 1; i < length; i++) character = character << 6 | (at[i] & 0x3f);
+    return character;
+}
+
+/* Control characters, separators of lines, and what makes text run in the other direction, by which a name
+ * can look like another and hide what follows it. */
+static bool controls(uint32_t character)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {{0x00, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x61c},
+                  {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+        if (character >= ranges[i].first && character <= ranges[i].last) return true;
+    return false;
+}
+
+void sl_defuse(char *text)
 {
     unsigned char *at = (unsigned char *)text;
     for (unsigned length; *at; at += length) {
         length = utf8_length(at);
-        bool control = length == 1 ? *at < ' ' || *at == 0x7f : at[0] == 0xc2 && at[1] < 0xa0;
-        if (length && !control) continue;
-        memset(at, '?', length ? length : 1);
+        if (length && !controls(character_at(at, length))) continue;
         if (!length) length = 1;
+        memset(at, '?', length);
     }
 }
