@@ -14,7 +14,8 @@ static size_t random_bytes(World *w)
 
 static void set_buffer(World *w, Buffer *buffer, int s);
 
-/* Of whole pieces, each of them memory of its own, somewhere in a range of addresses. Returns how long it is. */
+/* Of whole pieces, each of them memory of its own, somewhere in a range of addresses. Returns how long it is.
+ */
 static size_t map_pieces(World *w, Buffer *buffer, size_t bytes)
 {
     const size_t piece = (size_t)2 << 20, before = below(w, 3) * piece;
@@ -65,6 +66,37 @@ static void allocate(World *w)
     set_buffer(w, buffer, s);
 }
 
+static void *free_in_thread(void *argument)
+{
+    must(cuMemFree(*(CUdeviceptr *)argument));
+    return NULL;
+}
+
+/* With the program's context current, or none, or in a thread that never had any. */
+static void free_plainly(World *w, CUdeviceptr address)
+{
+    pthread_t thread;
+    CUcontext popped;
+    switch (w->contexts ? below(w, 5) : 4) {
+    case 0:
+        must(cuCtxSetCurrent(NULL));
+        must(cuMemFree(address));
+        must(cuCtxSetCurrent(w->context));
+        break;
+    case 1:
+        must(cuCtxPopCurrent(&popped));
+        must(cuMemFree(address));
+        must(cuCtxPushCurrent(popped));
+        break;
+    case 2:
+        must(pthread_create(&thread, NULL, free_in_thread, &address));
+        must(pthread_join(thread, NULL));
+        break;
+    default:
+        must(cuMemFree(address));
+    }
+}
+
 static void release(World *w, Buffer *buffer)
 {
     if (!buffer) return;
@@ -81,7 +113,7 @@ static void release(World *w, Buffer *buffer)
         if (buffer->kind == RUNTIME)
             must(cudaFree((void *)buffer->address));
         else
-            must(cuMemFree(buffer->address));
+            free_plainly(w, buffer->address);
     }
     w->live_bytes -= buffer->bytes;
     buffer->address = 0;

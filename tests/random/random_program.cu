@@ -1,15 +1,16 @@
 /* A CUDA program made by chance, with one right result.
  *
- * usage: random_program SEED [STEPS]
+ * usage: random_program SEED [STEPS [contexts]]
  *
  * Some threads allocate, free, copy, set, launch, wait, ask and misuse; now and then they stop and hand their
  * memory to each other. At the end everything alive is read back. Prints `log HEX` (a hash of all that it
  * read and of every error code that it provoked), `peak_bytes N`, `passed_bytes N` (bytes that
- * stay the driver's to move), `live_bytes N` (of the rest, what it never freed) and `live_managed_bytes N` (of
- * managed memory, the same). Knows nothing of sluice.
- * RANDOM_VERBOSE=1 says what it sees, in order. */
+ * stay the driver's to move), `live_bytes N` (of the rest, what it never freed) and `live_managed_bytes N`
+ * (of managed memory, the same). Knows nothing of sluice. With `contexts`, contexts come and go, and memory
+ * is freed without one. RANDOM_VERBOSE=1 says what it sees, in order. */
 #include <pthread.h>
 
+#include "context_actions.cuh"
 #include "graph_actions.cuh"
 
 enum { MAX_THREADS = 3, PHASES = 3 };
@@ -17,13 +18,10 @@ enum { MAX_THREADS = 3, PHASES = 3 };
 bool verbose;
 pthread_rwlock_t capturing = PTHREAD_RWLOCK_INITIALIZER;
 
-static void start_world(World *w, uint64_t seed, int thread)
+/* Precondition: `context` is current. */
+static void enter_context(World *w, CUcontext context)
 {
-    memset(w, 0, sizeof *w);
-    w->random = seed * 0x2545f4914f6cdd1du + (uint64_t)thread;
-    w->thread = thread;
-    w->plain = seed % 5 < 2;
-    must(cuCtxGetCurrent(&w->context));
+    w->context = context;
     CUmemPoolProps properties = {};
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -34,10 +32,24 @@ static void start_world(World *w, uint64_t seed, int thread)
         must(cuStreamCreate(&w->streams[s], s % 2 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
 }
 
+static void start_world(World *w, uint64_t seed, int thread, bool contexts)
+{
+    memset(w, 0, sizeof *w);
+    w->random = seed * 0x2545f4914f6cdd1du + (uint64_t)thread;
+    w->thread = thread;
+    w->plain = seed % 5 < 2;
+    w->contexts = contexts;
+    CUcontext context;
+    must(cuCtxGetCurrent(&context));
+    enter_context(w, context);
+}
+
 static void act(World *w)
 {
     size_t dice = below(w, 100);
-    if (dice < 18)
+    if (w->contexts && chance(w, 5))
+        try_without_a_context(w);
+    else if (dice < 18)
         allocate(w);
     else if (dice < 26)
         release(w, any_buffer(w));
@@ -110,6 +122,14 @@ static void run_phase(World *worlds, int count, int steps)
     wait_for_context(false);
 }
 
+/* Nothing is under way. */
+static void move_on(World *worlds, int count, CUcontext *own)
+{
+    for (int t = 0; t < count; t++) leave_context(&worlds[t]);
+    CUcontext next = change_context(&worlds[0], own);
+    for (int t = 0; t < count; t++) enter_context(&worlds[t], next);
+}
+
 static void end_world(World *w)
 {
     for (int i = 0; i < MAX_BUFFERS; i++) {
@@ -124,7 +144,7 @@ static void end_world(World *w)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        fprintf(stderr, "usage: random_program SEED [STEPS]\n");
+        fprintf(stderr, "usage: random_program SEED [STEPS [contexts]]\n");
         return 2;
     }
     verbose = getenv("RANDOM_VERBOSE") != NULL;
@@ -133,8 +153,11 @@ int main(int argc, char **argv)
     static World worlds[MAX_THREADS];
     must(cudaFree(0));
     int count = 1 + (int)(seed % MAX_THREADS);
-    for (int t = 0; t < count; t++) start_world(&worlds[t], seed, t);
+    bool contexts = argc > 3;
+    CUcontext own = NULL;
+    for (int t = 0; t < count; t++) start_world(&worlds[t], seed, t, contexts);
     for (int p = 0; p < PHASES; p++) {
+        if (contexts && p) move_on(worlds, count, &own);
         run_phase(worlds, count, steps / count);
         rotate_buffers(worlds, count);
     }

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Random programs give under sluice, on a device that is too small for them, what they give without it on a large one.
 
-usage: random_programs.py BUILD FIRST COUNT [--faults] [--daemon thread|inline] [--jobs N]
+usage: random_programs.py BUILD FIRST COUNT [--faults] [--contexts] [--races N] [--daemon thread|inline] [--jobs N]
 
 Each seed is a program (see random_program.cu), a budget, an order in which the device works, a daemon mode, a policy and a
 chunk size. Compared are the hash of all that the program read and every error code that it got, softcuda's own peak with
 the budget, what is alive at the end with sluice's books and, for a third of them, the trace with these; of some programs also
 what they give where sluice only records, and with a profile. A seed that fails is printed with the variables that repeat it. With --faults, the
-device also refuses calls that only sluice makes: that may cost time, and nothing else. --daemon gives all the same mode.
+device also refuses calls that only sluice makes: that may cost time, and nothing else. With --contexts, contexts come and go
+in the programs, so that several have had memory: then only what the program read and its errors are compared. --races N: the
+first N programs run under the race detector, instead of every fourth. --daemon gives all the same mode.
 """
 import argparse
 import concurrent.futures
@@ -66,7 +68,7 @@ def wrong_in_trace(build, path, books):
     return f"sites were not told: {sorted(named - told)}" if named - told else None
 
 
-def run(build, seed, variables, preload=None):
+def run(build, seed, variables, preload=None, contexts=False):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
     environment["LD_LIBRARY_PATH"] = os.path.join(build, "subprojects", "softcuda", "lib")
     environment.update(variables)
@@ -80,10 +82,11 @@ def run(build, seed, variables, preload=None):
         if "SLUICE_TRACE_SAMPLE" in variables:
             environment["SLUICE_TRACE"] = os.path.join(folder, "trace")
         trace = os.path.join(folder, "trace")
-        if preload and seed % 3 == 0:
+        if preload and seed % 3 == 0 and not contexts:
             environment.update({"SLUICE_TRACE": trace, "SLUICE_TRACE_FULL": "wait"})
         try:
-            done = subprocess.run([program, str(seed)], env=environment, capture_output=True, text=True, timeout=300,
+            told = ["120", "contexts"] if contexts else []
+            done = subprocess.run([program, str(seed), *told], env=environment, capture_output=True, text=True, timeout=300,
                                   check=False)
         except subprocess.TimeoutExpired:
             return None, "it hangs", None
@@ -167,6 +170,27 @@ def check_warm(build, seed, whole, options):
     return None
 
 
+def check_contexts(build, seed, races, daemon):
+    """What is wrong with a program in which contexts come and go, or None."""
+    whole, error, _ = run(build, seed, {"SOFTCUDA_SCHEDULE": "eager"}, contexts=True)
+    if error:
+        return f"without sluice: {error}"
+    _, options = options_for(seed, int(whole["peak_bytes"]))
+    # A second context's memory is the driver's, for which a device as small as the budget has no room.
+    options = {name: value for name, value in options.items()
+               if not name.startswith(("SLUICE_TRACE", "SOFTCUDA_MEMORY", "SOFTCUDA_OTHERS", "SOFTCUDA_MANAGED"))}
+    options.update({"SOFTCUDA_RACES": "error"} if races else {}, **({"SLUICE_DAEMON": daemon} if daemon else {}))
+    small, error, device = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"), contexts=True)
+    repeat = " ".join(f"{name}={value}" for name, value in options.items())
+    if error and "SLUICE_BACKING" in options and "cuGraphExec" in error:
+        return None  # with memory of two kinds, a node keeps its kind
+    if not error and small["log"] != whole["log"]:
+        error = f"results differ: {whole['log']} and {small['log']}"
+    if not error and "refused to move" in device["errors"]:
+        error = "sluice asked for a movement that is none"
+    return f"{error}\n  {repeat}" if error else None
+
+
 def check(build, seed, faults, daemon=None):
     """What is wrong with the seed, or None."""
     whole, error, _ = run(build, seed, {"SOFTCUDA_SCHEDULE": "eager"})
@@ -212,14 +236,24 @@ def main():
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--contexts", action="store_true")
+    parser.add_argument("--races", type=int)
     parser.add_argument("--daemon", choices=("thread", "inline"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     failed = 0
     seeds = range(options.first, options.first + options.count)
+
+
+    def check_one(seed):
+        if not options.contexts:
+            return check(build, seed, options.faults, options.daemon)
+        races = seed % RACES == 1 if options.races is None else seed < options.first + options.races
+        return check_contexts(build, seed, races, options.daemon)
+
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for seed, wrong in zip(seeds, pool.map(lambda seed: check(build, seed, options.faults, options.daemon), seeds)):
+        for seed, wrong in zip(seeds, pool.map(check_one, seeds)):
             if wrong:
                 failed += 1
                 print(f"seed {seed}: {wrong}", flush=True)

@@ -32,6 +32,7 @@ struct World {
     uint64_t log;
     int thread;
     bool plain; /* takes no memory that is the driver's own business, so that all of it is under the budget */
+    bool contexts; /* contexts come and go */
     CUcontext context;
     Buffer buffers[MAX_BUFFERS];
     CUstream streams[STREAMS];
