@@ -9,7 +9,7 @@
 #include "refused.h"
 
 #define VERSION 130000
-#define ALGORITHM 0 /* id of the only algorithm */
+#define ALGORITHM 0 /* the only one that is proposed */
 #define LEVEL_ERROR 1
 
 struct cublasLtContext {
@@ -178,7 +178,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (missing) return sc_lt_not_supported("cublasLtMatmulAlgoGetHeuristic", missing);
     if (status) return status;
     memset(results, 0, sizeof *results);
-    results->algo.data[0] = ALGORITHM;
+    sc_lt_algo_init(&results->algo, ALGORITHM);
     results->wavesCount = 1;
     *found = 1;
     return CUBLAS_STATUS_SUCCESS;
@@ -197,6 +197,7 @@ cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t handle, cublasComputeTy
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* Programs have numbers that they found on a GPU. */
 cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType_t compute,
                                       cudaDataType_t scale, cudaDataType_t a, cudaDataType_t b,
                                       cudaDataType_t c, cudaDataType_t d, int id, cublasLtMatmulAlgo_t *algo)
@@ -204,8 +205,8 @@ cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType
     (void)compute, (void)scale, (void)a, (void)b, (void)c, (void)d;
     cublasStatus_t status = sc_lt_check(handle);
     if (status) return status;
-    if (!algo || id != ALGORITHM) return CUBLAS_STATUS_INVALID_VALUE;
-    memset(algo, 0, sizeof *algo);
+    if (!algo || id < 0) return CUBLAS_STATUS_INVALID_VALUE;
+    sc_lt_algo_init(algo, id);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -216,7 +217,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspace_bytes,
                               struct CUstream_st *stream)
 {
-    (void)algo, (void)workspace, (void)workspace_bytes; /* the only algorithm needs no workspace */
+    (void)algo, (void)workspace,
+        (void)workspace_bytes; /* all algorithms are the same, which needs no workspace */
     cublasStatus_t status = sc_lt_check(handle);
     if (status) return status;
     struct sc_lt_problem on;

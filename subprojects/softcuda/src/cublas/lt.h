@@ -33,9 +33,22 @@ struct sc_lt_preference {
     float waves;
 };
 
+/* An algorithm. All compute the same; its number and configuration are kept for the program. */
+struct sc_lt_algo {
+    int32_t id;
+    uint32_t tile;
+    int32_t splits;
+    uint32_t reduction, swizzling, option, stages;
+    uint16_t inner_shape, cluster_shape;
+};
+
+_Static_assert(sizeof(struct sc_lt_algo) <= sizeof(cublasLtMatmulAlgo_t), "must fit");
 _Static_assert(sizeof(struct sc_lt_layout) <= sizeof(cublasLtMatrixLayoutOpaque_t), "must fit");
 _Static_assert(sizeof(struct sc_lt_desc) <= sizeof(cublasLtMatmulDescOpaque_t), "must fit");
 _Static_assert(sizeof(struct sc_lt_preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t), "must fit");
+
+/* The algorithm with this number, not configured. */
+void sc_lt_algo_init(cublasLtMatmulAlgo_t *algo, int id);
 
 /* CUBLAS_STATUS_NOT_INITIALIZED if it is not a handle of cuBLAS or cuBLASLt. */
 cublasStatus_t sc_lt_check(cublasLtHandle_t handle);

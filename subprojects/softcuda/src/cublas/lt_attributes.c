@@ -89,6 +89,28 @@ static const struct field preference_fields[] = {
 #undef ROW
 };
 
+/* Without the number, which cannot be set */
+static const struct field algo_fields[] = {
+#define ROW(attribute, name)                                                                                 \
+    {                                                                                                        \
+        CUBLASLT_ALGO_CONFIG_##attribute, offsetof(struct sc_lt_algo, name),                                 \
+            sizeof(((struct sc_lt_algo *)0)->name)                                                           \
+    }
+    ROW(TILE_ID, tile),
+    ROW(SPLITK_NUM, splits),
+    ROW(REDUCTION_SCHEME, reduction),
+    ROW(CTA_SWIZZLING, swizzling),
+    ROW(CUSTOM_OPTION, option),
+    ROW(STAGES_ID, stages),
+    ROW(INNER_SHAPE_ID, inner_shape),
+    ROW(CLUSTER_SHAPE_ID, cluster_shape),
+    {0, 0, 0},
+#undef ROW
+};
+
+static const struct field algo_id[] = {
+    {CUBLASLT_ALGO_CONFIG_ID, offsetof(struct sc_lt_algo, id), sizeof(int32_t)}, {0, 0, 0}};
+
 static const struct field *find(const struct field *fields, int attribute)
 {
     for (; fields->bytes; fields++)
@@ -242,4 +264,25 @@ cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t p
                                                     size_t bytes, size_t *written)
 {
     return get(preference, preference_fields, (int)attribute, to, bytes, written);
+}
+
+void sc_lt_algo_init(cublasLtMatmulAlgo_t *algo, int id)
+{
+    memset(algo, 0, sizeof *algo);
+    *(struct sc_lt_algo *)algo = (struct sc_lt_algo){.id = id, .splits = 1};
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                                    const void *from, size_t bytes)
+{
+    return set(algo, algo_fields, (int)attribute, from, bytes);
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute, void *to,
+                                                    size_t bytes, size_t *written)
+{
+    const struct field *fields = attribute == CUBLASLT_ALGO_CONFIG_ID ? algo_id : algo_fields;
+    return get(algo, fields, (int)attribute, to, bytes, written);
 }

@@ -304,6 +304,57 @@ static void arguments()
     p.end();
 }
 
+// An algorithm by a number that was found on a GPU, configured as it was there.
+static void preset_algorithms()
+{
+    const int count = 4;
+    Array<double> a(count * count), b(count * count), d(count * count);
+    Shape shape = {};
+    shape.m = shape.n = shape.k = shape.lda = shape.ldb = shape.ldc = count;
+    shape.ta = shape.tb = CUBLAS_OP_N;
+    a.fill(2);
+    b.fill(3);
+    const double one = 1, zero = 0;
+    Product product = Product::of<double, double>(shape, CUBLAS_COMPUTE_64F, CUDA_R_64F);
+    for (int id : {0, 10, 66}) {
+        cublasLtMatmulAlgo_t algo;
+        BLAS(cublasLtMatmulAlgoInit(handle, CUBLAS_COMPUTE_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F,
+                                    CUDA_R_64F, id, &algo));
+        int number = -1;
+        int32_t splits = 0;
+        uint32_t tile = 7, wrong = 1;
+        uint16_t cluster = 9;
+        size_t bytes = 0;
+        BLAS(cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_ID, &number, sizeof number, &bytes));
+        CHECK(number == id && bytes == sizeof number);
+        BLAS(cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits, sizeof splits,
+                                                  nullptr));
+        CHECK(splits == 1);
+        BLAS(cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile, sizeof tile));
+        BLAS(cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, &cluster,
+                                                  sizeof cluster));
+        tile = cluster = 0;
+        BLAS(cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile, sizeof tile, nullptr));
+        BLAS(cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, &cluster,
+                                                  sizeof cluster, nullptr));
+        CHECK(tile == 7 && cluster == 9);
+        BLAS_IS(cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_ID, &number, sizeof number),
+                CUBLAS_STATUS_INVALID_VALUE);
+        BLAS_IS(cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, &wrong,
+                                                     sizeof wrong),
+                CUBLAS_STATUS_INVALID_VALUE);
+        BLAS(cublasLtMatmul(handle, product.desc, &one, a.device, product.a, b.device, product.b, &zero, d.device,
+                            product.d, d.device, product.d, &algo, nullptr, 0, 0));
+        CUDA(cudaDeviceSynchronize());
+        for (double x : d.down()) CHECK(x == 2 * 3 * count);
+    }
+    cublasLtMatmulAlgo_t algo;
+    BLAS_IS(cublasLtMatmulAlgoInit(handle, CUBLAS_COMPUTE_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F,
+                                   CUDA_R_64F, -1, &algo),
+            CUBLAS_STATUS_INVALID_VALUE);
+    product.end();
+}
+
 int main()
 {
     BLAS(cublasLtCreate(&handle));
@@ -330,6 +381,7 @@ int main()
     bias_gradients<__nv_bfloat16>(CUBLAS_OP_N, CUBLAS_OP_T);
     bias_gradients<__half>(CUBLAS_OP_T, CUBLAS_OP_N);
     attributes();
+    preset_algorithms();
     arguments();
     BLAS(cublasLtDestroy(handle));
     return 0;
