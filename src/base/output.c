@@ -21,6 +21,15 @@ static bool is_somebody_elses(const struct stat *at)
     return S_ISREG(at->st_mode) && (at->st_uid != geteuid() || at->st_nlink != 1);
 }
 
+int sl_output_above_standard(int fd)
+{
+    if (fd < 0 || fd >= 3) return fd;
+    int higher = fcntl(fd, F_DUPFD_CLOEXEC, 3), error = errno;
+    close(fd);
+    errno = error;
+    return higher;
+}
+
 enum sl_status sl_output_open(const char *path, const struct sl_file_kind *kind, struct sl_output *out)
 {
     int mode = OPEN_FLAGS | (kind ? O_RDWR : O_WRONLY | O_APPEND);
@@ -32,16 +41,8 @@ enum sl_status sl_output_open(const char *path, const struct sl_file_kind *kind,
     if (fd < 0) return SL_ERR_IO;
     struct stat at;
     int error = EINVAL;
-    if (fd < 3) {
-        int higher = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-        int kept = errno;
-        close(fd);
-        if (higher < 0) {
-            errno = kept;
-            return SL_ERR_IO;
-        }
-        fd = higher;
-    }
+    fd = sl_output_above_standard(fd);
+    if (fd < 0) return SL_ERR_IO;
     if (fstat(fd, &at) != 0) goto error_errno;
     if (!S_ISREG(at.st_mode) && !S_ISCHR(at.st_mode)) goto error;
     if (old && is_somebody_elses(&at)) {
@@ -79,6 +80,15 @@ ssize_t sl_output_put(int fd, const void *bytes, size_t count)
     ssize_t written = write(fd, bytes, count);
     sl_quiet_signals_end(&quiet, written < 0 ? errno : 0);
     return written;
+}
+
+bool sl_output_put_at(int fd, const void *bytes, size_t count, off_t at)
+{
+    struct sl_quiet_signals quiet;
+    sl_quiet_signals_begin(&quiet);
+    ssize_t written = pwrite(fd, bytes, count, at);
+    sl_quiet_signals_end(&quiet, written < 0 ? errno : 0);
+    return written == (ssize_t)count;
 }
 
 enum sl_status sl_output_write(const struct sl_output *output, const void *bytes, size_t count)

@@ -33,6 +33,13 @@ bool sl_output_valid(const struct sl_output *output);
 /* Like write(), but raises no signal, see base/quiet_signals.h. Any thread. */
 ssize_t sl_output_put(int fd, const void *bytes, size_t count);
 
+/* Writes all of it at offset `at`, raising no signal. False with errno; also if `fd` is -1. */
+bool sl_output_put_at(int fd, const void *bytes, size_t count, off_t at);
+
+/* `fd` if it is above the standard descriptors; else a duplicate that is, and `fd` is closed. -1 with errno;
+ * accepts -1. */
+int sl_output_above_standard(int fd);
+
 /* Writes everything, or returns SL_ERR_IO with errno. Precondition: sl_output_valid(output). */
 enum sl_status sl_output_write(const struct sl_output *output, const void *bytes, size_t count);
 

@@ -252,9 +252,9 @@ enum sl_status sl_core_build(struct sl_core *core)
 /* One teardown for every stage of the build. Frees device memory unless `device_gone`. */
 void sl_core_tear_down(struct sl_core *core, bool device_gone)
 {
-    sl_planner_stop(core->planning.planner);
+    sl_planner_delete(core->planning.planner);
     core->planning.planner = NULL;
-    sl_daemon_stop(core->daemon, false);
+    sl_daemon_delete(core->daemon);
     core->daemon = NULL;
     sl_trace_close(core->recorder.trace);
     core->recorder.trace = core->stats.trace = NULL;

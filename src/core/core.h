@@ -35,6 +35,7 @@ struct sl_learned;
 
 struct sl_core {
     struct sl_lock order;
+    bool over;       /* the core has stopped: calls that were under way finish without it. Under `order` */
     uint32_t number; /* see cores.h */
     struct sl_backend backend;
     const struct sl_options *options;

@@ -19,7 +19,6 @@ static void tell(struct sl_core *core)
 
 static void end_iteration(struct sl_core *core)
 {
-    sl_migrator_share_link(&core->migrator, sl_host_lending_link(core));
     sl_stalls_settle(&core->stalls);
     sl_stalls_step(&core->stalls);
     sl_samples_settle(&core->sampling);
@@ -96,9 +95,22 @@ static void plan_for_less(struct sl_core *core)
     sl_unlock(&core->order);
 }
 
+/* Other processes' devices on the link to the host may have come or gone. */
+static void count_link_sharers(struct sl_core *core)
+{
+    uint32_t devices = core->host.link ? sl_host_lending_link(core) : 0;
+    if (!devices) return;
+    sl_lock(&core->order);
+    if (devices != core->migrator.link_sharers) sl_migrator_share_link(&core->migrator, devices);
+    sl_unlock(&core->order);
+}
+
 void sl_core_look(struct sl_core *core, bool now)
 {
-    if (!sl_budget_look(&core->budget, now)) return;
+    sl_tick looked_at = atomic_load(&core->budget.watch.looked_at);
+    bool less = sl_budget_look(&core->budget, now);
+    if (atomic_load(&core->budget.watch.looked_at) != looked_at) count_link_sharers(core);
+    if (!less) return;
     plan_for_less(core);
     atomic_store(&core->budget.lessened, true);
 }

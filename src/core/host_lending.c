@@ -57,9 +57,9 @@ bool sl_host_lending_more(struct sl_core *core, uint64_t bytes)
     return borrow_some(core, bytes) || (collect(core) && borrow_some(core, bytes));
 }
 
-uint32_t sl_host_lending_link(const struct sl_core *core)
+uint32_t sl_host_lending_link(struct sl_core *core)
 {
-    const struct sl_host_share *registered = core->number ? &sl_core_started(0)->host : &core->host;
+    struct sl_host_share *registered = core->number ? &sl_core_started(0)->host : &core->host;
     uint64_t link = core->host.link;
     uint32_t devices = sl_host_share_of_link(registered, link);
     for (uint32_t c = 0; c < sl_cores_started() && link; c++)
@@ -84,5 +84,5 @@ void sl_host_lending_end(struct sl_core *core)
 
 void sl_host_lending_over(void)
 {
-    if (sl_cores_started()) sl_host_share_end(&sl_core_started(0)->host);
+    sl_host_share_end(&sl_core_started(0)->host);
 }

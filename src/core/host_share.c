@@ -96,7 +96,7 @@ const char *sl_host_share_why_nothing(const struct sl_options *options, char out
     return out;
 }
 
-static uint64_t promised_to_others(const struct sl_host_share *share, uint64_t job)
+static uint64_t promised_to_others(struct sl_host_share *share, uint64_t job)
 {
     struct sl_node_entry *others = malloc(SL_NODE_SLOTS * sizeof(*others));
     if (!others) return UINT64_MAX;
@@ -132,8 +132,9 @@ static void decide(struct sl_host_share *share, const struct sl_options *options
                                                                           : SL_HOST_CLAIMED;
     share->limit_bytes =
         options->host_limit ? options->host_limit : part_of(others, count, share->pool, share->total_bytes);
-    if (!share->node.mapped && share->kind == SL_HOST_CLAIMED) share->kind = SL_HOST_TOLD; /* alone */
-    if (!share->node.mapped) return;
+    if (!sl_node_is_registered(&share->node) && share->kind == SL_HOST_CLAIMED)
+        share->kind = SL_HOST_TOLD; /* alone */
+    if (!sl_node_is_registered(&share->node)) return;
     bool promised = share->kind == SL_HOST_PROMISED;
     sl_node_say(&share->node, &(struct sl_node_entry){
                                   .process = (uint64_t)getpid(),
@@ -177,7 +178,8 @@ void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *o
                          const struct sl_backend *device)
 {
     struct question *question = device->place ? question_new(options) : NULL;
-    *share = (struct sl_host_share){.options = options, .node.file = -1, .watched = device->place != NULL};
+    *share = (struct sl_host_share){
+        .options = options, .node = {.file = -1, .pages = -1}, .watched = device->place != NULL};
     find_device(share, options, device);
     if (question && sl_node_join(question->path, &share->node) == SL_OK) {
         sl_node_bury(&share->node);
@@ -195,7 +197,7 @@ void sl_host_share_begin_lent(struct sl_host_share *share, const struct sl_host_
                               const struct sl_options *options, const struct sl_backend *device)
 {
     *share = (struct sl_host_share){.options = options,
-                                    .node.file = -1,
+                                    .node = {.file = -1, .pages = -1},
                                     .kind = SL_HOST_LENT,
                                     .pool = first->pool,
                                     .total_bytes = first->total_bytes,
@@ -252,7 +254,7 @@ static void lower(struct sl_host_share *share, uint64_t available_bytes, uint64_
 {
     struct question *question = question_new(share->options);
     if (!question) return;
-    if (share->node.mapped && !share->options->host_limit)
+    if (sl_node_is_registered(&share->node) && !share->options->host_limit)
         question->count = sl_node_others(&share->node, question->others);
     uint64_t total =
         sl_shares_total(question->others, question->count, share->pool, available_bytes + own_bytes);
@@ -340,7 +342,8 @@ void sl_host_share_prepare(struct sl_host_share *share, uint64_t bytes)
         sl_host_share_look(share);
         share->looked_to_bytes += bytes;
     }
-    if (share->kind != SL_HOST_CLAIMED || !share->node.mapped || share->claimed_bytes == share->limit_bytes)
+    if (share->kind != SL_HOST_CLAIMED || !sl_node_is_registered(&share->node) ||
+        share->claimed_bytes == share->limit_bytes)
         return;
     uint64_t unit = share->placement->arena->chunk_bytes, now = taken(share);
     uint64_t room = share->claimed_bytes > now ? share->claimed_bytes - now : 0;
@@ -353,7 +356,7 @@ bool sl_host_share_more(struct sl_host_share *share, uint64_t bytes)
     uint64_t before = share->claimed_bytes;
     sl_host_share_look(share);
     if (share->claimed_bytes > before) return true;
-    if (share->kind != SL_HOST_CLAIMED || !share->node.mapped) return false;
+    if (share->kind != SL_HOST_CLAIMED || !sl_node_is_registered(&share->node)) return false;
     uint64_t unit = share->placement->arena->chunk_bytes;
     sl_node_bury(&share->node);
     return claim_for(share, bytes, unit, ahead(share), 1) || claim_for(share, bytes, unit, 0, ATTEMPTS) ||
@@ -362,7 +365,7 @@ bool sl_host_share_more(struct sl_host_share *share, uint64_t bytes)
 
 void sl_host_share_changed(struct sl_host_share *share)
 {
-    if (!share->node.mapped || !share->placement) return;
+    if (!sl_node_is_registered(&share->node) || !share->placement) return;
     uint64_t now = taken(share), pinned = share->placement->arena->pinned_bytes;
     if (now == share->taken_bytes && pinned == share->pinned_bytes) return;
     share->taken_bytes = now;
@@ -381,7 +384,7 @@ bool sl_host_share_lend(struct sl_host_share *share, uint64_t bytes)
     if (share->watched && now + bytes > share->looked_to_bytes) sl_host_share_look(share);
     uint64_t room = share->claimed_bytes > now ? share->claimed_bytes - now : 0;
     if (bytes > room) {
-        if (share->kind != SL_HOST_CLAIMED || !share->node.mapped) return false;
+        if (share->kind != SL_HOST_CLAIMED || !sl_node_is_registered(&share->node)) return false;
         sl_node_bury(&share->node);
         if (!claim_for(share, bytes, SL_BLOCK_BYTES, 0, ATTEMPTS)) return false;
         room = share->claimed_bytes - now;
@@ -428,9 +431,9 @@ uint64_t sl_host_share_room(const struct sl_host_share *share)
     return most > now ? most - now : 0;
 }
 
-uint32_t sl_host_share_of_link(const struct sl_host_share *share, uint64_t link)
+uint32_t sl_host_share_of_link(struct sl_host_share *share, uint64_t link)
 {
-    bool known = link && share->node.mapped;
+    bool known = link && sl_node_is_registered(&share->node);
     return 1 + (known ? sl_node_count(&share->node, SL_NODE_WORD(link), link) : 0);
 }
 

@@ -94,7 +94,7 @@ void sl_host_share_changed(struct sl_host_share *share);
  */
 uint64_t sl_host_share_room(const struct sl_host_share *share);
 /* The number of registered processes with a device on this link to the host, including this process. */
-uint32_t sl_host_share_of_link(const struct sl_host_share *share, uint64_t link);
+uint32_t sl_host_share_of_link(struct sl_host_share *share, uint64_t link);
 /* Caller holds the order lock of the share's core. For the first core's share: lends `bytes` to another core
  * (false: no room), or takes them back. For another core's share: notes `bytes` as borrowed, gives up the
  * unused part, or gives up everything; the last two return the bytes given up. */

@@ -240,6 +240,7 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
         else
             context->in_sequence = 0;
     }
+    if (core->over) return;
     sl_planning_go_on(&core->planning);
     if (core->sampling.sampler)
         launch->state =
@@ -289,6 +290,10 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     context.launch = launch;
     if (atomic_load_explicit(&core->budget.lessened, memory_order_relaxed)) sl_core_give_way(core);
     sl_lock(&core->order);
+    if (core->over) {
+        sl_unlock(&core->order);
+        return;
+    }
     const struct sl_usage *usage = understand(core, &context);
     see(core, usage, &context);
     bool moves = !context.resident || context.batch.any || context.prefetches_successors;

@@ -126,10 +126,15 @@ bool sl_planner_is_here(const struct sl_planner *planner)
 void sl_planner_stop(struct sl_planner *planner)
 {
     if (!planner) return;
-    if (!planner->here) {
-        set_state(planner, STOPPING);
-        pthread_join(planner->thread, NULL);
-    }
+    if (planner->here || atomic_load(&planner->state) == STOPPING) return;
+    set_state(planner, STOPPING);
+    pthread_join(planner->thread, NULL);
+}
+
+void sl_planner_delete(struct sl_planner *planner)
+{
+    if (!planner) return;
+    sl_planner_stop(planner);
     sl_plan_job_free(&planner->job);
     free(planner);
 }

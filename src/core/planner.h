@@ -26,8 +26,10 @@ struct sl_plan_job {
 /* `here`: jobs are made by the calling thread, without a limit on time, so the results are reproducible. */
 enum sl_status sl_planner_start(bool here, struct sl_planner **out);
 bool sl_planner_is_here(const struct sl_planner *planner);
-/* Ends the thread after its current job. Accepts NULL. */
+/* stop: ends the thread after its current job; only sl_planner_delete may follow. delete: stops and frees.
+ * Both accept NULL. */
 void sl_planner_stop(struct sl_planner *planner);
+void sl_planner_delete(struct sl_planner *planner);
 
 /* Starts a job with input, serve, lessons and at_end set. Precondition: the previous job was ended. */
 void sl_planner_begin(struct sl_planner *planner, const struct sl_plan_job *job);

@@ -153,17 +153,16 @@ static void settle_movements(struct sl_core *core)
     }
 }
 
-/* Ends the core's threads and trace. Everything else is kept until the process ends, because another thread
- * may be inside a launch, and our addresses stay ours as long as the device has them. */
+/* Ends the core's threads, its movements and its trace's file. Nothing is freed and no pointer changes until
+ * the process ends: other threads may be inside a call, and our addresses stay ours as long as the device has
+ * them. */
 static void end_work(struct sl_core *core, bool device_gone)
 {
     sl_planner_stop(core->planning.planner);
-    core->planning.planner = NULL;
     sl_daemon_stop(core->daemon, !device_gone);
-    core->daemon = NULL;
+    atomic_store(&core->migrator.failed, true);
     if (core->recorder.trace) sl_trace_emit_to(NULL, NULL);
     sl_trace_close(core->recorder.trace);
-    core->recorder.trace = core->stats.trace = NULL;
     if (device_gone) sl_arena_forget(&core->arena);
 }
 
@@ -172,6 +171,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
     struct sl_core *core = sl_core_numbered(number);
     int cancel_state;
     if (!core || !sl_cores_remove(core) || !lock_for_the_last_time(&core->order)) return;
+    core->over = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written under the lock */
     if (!device_gone) sl_stalls_settle(&core->stalls);
     sl_schedule_cancel(&core->schedule);
@@ -194,7 +194,10 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
 void sl_runtime_stop(bool device_gone)
 {
     for (uint32_t c = 0; c < sl_cores_started(); c++) sl_runtime_stop_one(c, device_gone);
+    struct sl_core *first = sl_cores_started() ? sl_core_started(0) : NULL;
+    if (!first || !lock_for_the_last_time(&first->order)) return;
     sl_host_lending_over();
+    sl_unlock(&first->order);
 }
 
 /* Frees nothing: in a child of clone() another thread may have held malloc's lock. */

@@ -129,7 +129,7 @@ enum sl_status sl_daemon_start(struct sl_schedule *schedule, struct sl_daemon **
         error = start_worker(worker);
     }
     if (error) {
-        sl_daemon_stop(daemon, false);
+        sl_daemon_delete(daemon);
         return SL_ERR_IO;
     }
     *out = daemon;
@@ -138,7 +138,6 @@ enum sl_status sl_daemon_start(struct sl_schedule *schedule, struct sl_daemon **
 
 void sl_daemon_stop(struct sl_daemon *daemon, bool leave_waiting)
 {
-    bool left = false;
     if (!daemon) return;
     atomic_store(&daemon->stopping, true);
     sl_daemon_wake(daemon);
@@ -148,10 +147,15 @@ void sl_daemon_stop(struct sl_daemon *daemon, bool leave_waiting)
         if (!worker->started) continue;
         if (leave_waiting && atomic_compare_exchange_strong(&worker->where, &where, LEFT_THERE)) {
             pthread_detach(worker->thread);
-            left = true;
         } else {
             pthread_join(worker->thread, NULL);
         }
+        worker->started = false;
     }
-    if (!left) free(daemon);
+}
+
+void sl_daemon_delete(struct sl_daemon *daemon)
+{
+    sl_daemon_stop(daemon, false);
+    free(daemon);
 }

@@ -15,9 +15,11 @@ struct sl_daemon;
 enum sl_status sl_daemon_start(struct sl_schedule *schedule, struct sl_daemon **out);
 /* A launch was submitted, or a plan installed. Makes a system call only if a thread sleeps. */
 void sl_daemon_wake(struct sl_daemon *daemon);
-/* Ends the threads after their current movement. With `leave_waiting`, at the end of the process, a thread
- * that waits for the device is left alone: it may wait forever, and touches nothing afterwards. Accepts
- * NULL. */
+/* Ends the threads after their current movement; other threads may still wake the daemon, in vain. With
+ * `leave_waiting`, at the end of the process, a thread that waits for the device is left alone: it may wait
+ * forever, and issues nothing afterwards. Accepts NULL. */
 void sl_daemon_stop(struct sl_daemon *daemon, bool leave_waiting);
+/* Stops and frees. Precondition: no thread was left waiting. Accepts NULL. */
+void sl_daemon_delete(struct sl_daemon *daemon);
 
 #endif

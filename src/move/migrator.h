@@ -56,11 +56,12 @@ struct sl_migrator {
     struct sl_link_direction in, out;
     _Atomic uint64_t occupied_bytes; /* sum of all frames, in the order in which movements are issued */
     _Atomic uint64_t *left_bytes;    /* given up by out movements 1 to s, at s % SL_EVENTS_MOST */
-    _Atomic bool failed;             /* the driver refused a movement: nothing is moved any more */
-    struct sl_device_clock *clock;   /* NULL: nothing is timed */
-    bool traced;                     /* all movements are timed */
-    _Atomic bool wants_anchor;       /* the clock needs an anchor in front of the next movement */
-    struct sl_link link;             /* measurements of its speed */
+    _Atomic bool
+        failed; /* nothing is moved any more: the driver refused a movement, or the core has stopped */
+    struct sl_device_clock *clock; /* NULL: nothing is timed */
+    bool traced;                   /* all movements are timed */
+    _Atomic bool wants_anchor;     /* the clock needs an anchor in front of the next movement */
+    struct sl_link link;           /* measurements of its speed */
     uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* the latest result of the measurements */
     uint64_t assumed_bytes_per_s; /* the speed of both directions until it is measured */
     uint32_t link_sharers;        /* known devices on the link */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/output.h"
 #include "base/quiet_signals.h"
 
 #define MAGIC "SLNODE\r\n"
@@ -20,6 +21,8 @@
 #define ATTEMPTS_AT_LOCK 100000
 #define REGISTRATION 0    /* the byte of the registration lock; slot s has byte 1 + s */
 #define ALL_THE_FILE 0, 0 /* from the first byte to the end of the file */
+#define HELD_BYTES 1      /* of the mapping that keeps a lock; the kernel takes a page */
+#define AT_ONCE 32        /* slots that are read by one call; on the stack, which may be small */
 
 struct head {
     char magic[8];
@@ -31,6 +34,11 @@ struct sl_node_file {
 };
 #define FILE_BYTES sizeof(struct sl_node_file)
 _Static_assert(offsetof(struct sl_node_file, slots) == HEADER_BYTES, "the slots follow the header");
+
+static off_t slot_at(uint32_t slot)
+{
+    return (off_t)(HEADER_BYTES + slot * sizeof(struct sl_node_slot));
+}
 
 void sl_node_path(const char *option, char out[SL_NODE_PATH])
 {
@@ -95,7 +103,7 @@ static int open_file(const char *path, bool create)
     return file >= 0 || (create && errno != EEXIST) ? file : open(path, flags);
 }
 
-/* Allocates all blocks of the file: a page fault without room would kill the program. */
+/* Allocates all blocks of the file, so that statements have room. */
 static bool fill(int file)
 {
     struct head head = {.magic = MAGIC,
@@ -173,21 +181,24 @@ static bool take_slot(struct sl_node *node)
     return false;
 }
 
-static enum sl_status map(struct sl_node *node)
+/* Takes a slot for as long as the process lives. The mapping keeps the file, and with it the lock; nobody may
+ * access it. */
+static enum sl_status hold_slot(struct sl_node *node)
 {
     struct stat status;
-    void *mapped = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, node->file, 0);
-    if (mapped == MAP_FAILED || fstat(node->file, &status) != 0) {
-        if (mapped != MAP_FAILED) munmap(mapped, FILE_BYTES);
+    void *held = mmap(NULL, HELD_BYTES, PROT_NONE, MAP_SHARED, node->file, 0);
+    if (held == MAP_FAILED || fstat(node->file, &status) != 0) {
+        if (held != MAP_FAILED) munmap(held, HELD_BYTES);
         return SL_ERR_IO;
     }
-    node->mapped = mapped;
     node->device = status.st_dev;
     node->inode = status.st_ino;
     /* Without it a child would keep the slot of a dead parent. */
-    if (madvise(mapped, FILE_BYTES, MADV_DONTFORK) == 0 && take_slot(node)) return SL_OK;
-    munmap(mapped, FILE_BYTES);
-    node->mapped = NULL;
+    if (madvise(held, HELD_BYTES, MADV_DONTFORK) == 0 && take_slot(node)) {
+        node->held = held;
+        return SL_OK;
+    }
+    munmap(held, HELD_BYTES);
     return SL_ERR_UNSUPPORTED;
 }
 
@@ -207,11 +218,11 @@ static enum sl_status refuse(const char *path, int error)
 enum sl_status sl_node_join(const char *path, struct sl_node *out)
 {
     bool again = true;
-    *out = (struct sl_node){.file = -1};
+    *out = (struct sl_node){.file = -1, .pages = -1};
     if (snprintf(out->path, sizeof(out->path), "%s", path) >= (int)sizeof(out->path)) return SL_ERR_IO;
     for (int i = 0; i < ATTEMPTS && again; i++) out->file = enter(path, &again);
     if (out->file < 0) return refuse(path, errno);
-    enum sl_status status = map(out);
+    enum sl_status status = hold_slot(out);
     if (status) {
         sl_log(SL_LOG_INFO, "host memory is not shared out between processes: no place in %s", path);
         close(out->file);
@@ -229,16 +240,43 @@ void sl_node_settle(struct sl_node *node)
     node->file = -1;
 }
 
+static bool is_registered(const struct sl_node *node, int file)
+{
+    struct stat status;
+    return file >= 0 && fstat(file, &status) == 0 && status.st_dev == node->device &&
+           status.st_ino == node->inode;
+}
+
 /* Opens the registered file by name; -1: it was removed. */
 static int open_again(const struct sl_node *node)
 {
-    struct stat status;
     int file = open_file(node->path, false);
-    if (file >= 0 && fstat(file, &status) == 0 && status.st_dev == node->device &&
-        status.st_ino == node->inode)
-        return file;
+    if (is_registered(node, file)) return file;
     if (file >= 0) close(file);
     return -1;
+}
+
+/* The descriptor by which slots are read and written. It holds no lock, because a child inherits it. If the
+ * program closed it, the file is opened again; -1: it is gone. */
+static int pages_of(struct sl_node *node)
+{
+    int file = atomic_load(&node->pages);
+    if (is_registered(node, file)) return file;
+    int fresh = sl_output_above_standard(open_again(node));
+    if (atomic_compare_exchange_strong(&node->pages, &file, fresh)) return fresh;
+    if (fresh >= 0) close(fresh); /* another thread has opened it */
+    return file;
+}
+
+static void close_pages(struct sl_node *node)
+{
+    int file = atomic_exchange(&node->pages, -1);
+    if (is_registered(node, file)) close(file);
+}
+
+bool sl_node_is_registered(const struct sl_node *node)
+{
+    return atomic_load(&node->held) != NULL;
 }
 
 static void remove_unused(int file, const char *path)
@@ -248,11 +286,11 @@ static void remove_unused(int file, const char *path)
 
 void sl_node_leave(struct sl_node *node)
 {
-    if (!node->mapped) return;
+    if (!sl_node_is_registered(node)) return;
     sl_node_settle(node);
     sl_node_say(node, &(struct sl_node_entry){0});
-    munmap(node->mapped, FILE_BYTES);
-    node->mapped = NULL;
+    munmap(atomic_exchange(&node->held, NULL), HELD_BYTES);
+    close_pages(node);
     int file = open_again(node);
     if (file < 0) return;
     remove_unused(file, node->path);
@@ -261,7 +299,8 @@ void sl_node_leave(struct sl_node *node)
 
 void sl_node_forget(struct sl_node *node)
 {
-    node->mapped = NULL;
+    atomic_store(&node->held, NULL);
+    close_pages(node);
     node->file = -1;
 }
 
@@ -275,88 +314,107 @@ void sl_node_sweep(const char *path)
 
 /* --- statements */
 
-static void read_slot(const struct sl_node_slot *slot, struct sl_node_entry *out)
+/* A store of a process and its later loads are in this order for all processes, as claims require. */
+static bool write_words(int file, uint32_t slot, size_t word, const void *words, size_t count)
 {
-    uint64_t words[SL_NODE_WORDS];
-    for (size_t i = 0; i < SL_NODE_WORDS; i++) words[i] = atomic_load(&slot->words[i]);
-    memcpy(out, words, sizeof(*out));
-}
-
-static void write_slot(struct sl_node_slot *slot, const struct sl_node_entry *entry)
-{
-    uint64_t words[SL_NODE_WORDS];
-    memcpy(words, entry, sizeof(words));
-    for (size_t i = 0; i < SL_NODE_WORDS; i++) atomic_store(&slot->words[i], words[i]);
+    off_t at = slot_at(slot) + (off_t)(word * sizeof(uint64_t));
+    bool written = sl_output_put_at(file, words, count * sizeof(uint64_t), at);
+    atomic_thread_fence(memory_order_seq_cst);
+    return written;
 }
 
 void sl_node_say(struct sl_node *node, const struct sl_node_entry *entry)
 {
-    write_slot(&node->mapped->slots[node->slot], entry);
+    write_words(pages_of(node), node->slot, 0, entry, SL_NODE_WORDS);
 }
 
 void sl_node_set(struct sl_node *node, size_t word, uint64_t value)
 {
-    atomic_store(&node->mapped->slots[node->slot].words[word], value);
+    write_words(pages_of(node), node->slot, word, &value, 1);
 }
 
-uint32_t sl_node_others(const struct sl_node *node, struct sl_node_entry out[SL_NODE_SLOTS])
+/* Calls `each` for each slot in use, as far as the file reaches. */
+static void read_slots(int file,
+                       void (*each)(uint32_t slot, const struct sl_node_entry *entry, void *context),
+                       void *context)
 {
-    uint32_t count = 0;
-    for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
-        const struct sl_node_slot *slot = &node->mapped->slots[s];
-        if (s == node->slot || !atomic_load(&slot->words[SL_NODE_WORD(process)])) continue;
-        read_slot(slot, &out[count++]);
+    struct sl_node_slot slots[AT_ONCE];
+    struct sl_node_entry entry;
+    for (uint32_t first = 0; file >= 0 && first < SL_NODE_SLOTS; first += AT_ONCE) {
+        memset(slots, 0, sizeof(slots));
+        if (pread(file, slots, sizeof(slots), slot_at(first)) <= 0) return;
+        for (uint32_t s = 0; s < AT_ONCE && first + s < SL_NODE_SLOTS; s++) {
+            memcpy(&entry, slots[s].words, sizeof(entry));
+            if (entry.process) each(first + s, &entry, context);
+        }
     }
-    return count;
 }
 
-uint32_t sl_node_count(const struct sl_node *node, size_t word, uint64_t value)
+struct search {
+    struct sl_node_entry *out;
+    uint32_t count, but; /* slots found, except this one */
+    size_t word;
+    uint64_t value;
+    int held_in; /* -1, or the file in which a slot's lock must be held */
+};
+
+static void collect(uint32_t slot, const struct sl_node_entry *entry, void *context)
 {
-    uint32_t count = 0;
-    for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
-        const struct sl_node_slot *slot = &node->mapped->slots[s];
-        count += s != node->slot && atomic_load(&slot->words[SL_NODE_WORD(process)]) &&
-                 atomic_load(&slot->words[word]) == value;
-    }
-    return count;
+    struct search *search = context;
+    if (slot == search->but || (search->held_in >= 0 && !is_held(search->held_in, 1 + slot))) return;
+    search->out[search->count++] = *entry;
+}
+
+static void count_equal(uint32_t slot, const struct sl_node_entry *entry, void *context)
+{
+    struct search *search = context;
+    uint64_t words[SL_NODE_WORDS];
+    memcpy(words, entry, sizeof(words));
+    search->count += slot != search->but && words[search->word] == search->value;
 }
 
 /* Holds the slot's lock, so that no other process takes the slot meanwhile. */
-static bool bury_one(struct sl_node *node, int file, uint32_t s)
+static void bury_one(uint32_t slot, const struct sl_node_entry *entry, void *context)
 {
-    if (!lock(file, 1 + s, 1, F_WRLCK)) return false;
-    write_slot(&node->mapped->slots[s], &(struct sl_node_entry){0});
-    lock(file, 1 + s, 1, F_UNLCK);
-    return true;
+    struct search *search = context;
+    (void)entry;
+    if (slot == search->but || !lock(search->held_in, 1 + slot, 1, F_WRLCK)) return;
+    search->count += write_words(search->held_in, slot, 0, &(struct sl_node_entry){0}, SL_NODE_WORDS);
+    lock(search->held_in, 1 + slot, 1, F_UNLCK);
+}
+
+uint32_t sl_node_others(struct sl_node *node, struct sl_node_entry out[SL_NODE_SLOTS])
+{
+    struct search search = {.out = out, .but = node->slot, .held_in = -1};
+    read_slots(pages_of(node), collect, &search);
+    return search.count;
+}
+
+uint32_t sl_node_count(struct sl_node *node, size_t word, uint64_t value)
+{
+    struct search search = {.but = node->slot, .word = word, .value = value};
+    read_slots(pages_of(node), count_equal, &search);
+    return search.count;
 }
 
 uint32_t sl_node_bury(struct sl_node *node)
 {
-    uint32_t count = 0;
-    int file = open_again(node);
-    for (uint32_t s = 0; s < SL_NODE_SLOTS && file >= 0; s++)
-        if (s != node->slot && atomic_load(&node->mapped->slots[s].words[SL_NODE_WORD(process)]))
-            count += bury_one(node, file, s);
-    if (file >= 0) close(file);
-    return count;
+    struct search search = {.but = node->slot, .held_in = open_again(node)};
+    read_slots(search.held_in, bury_one, &search);
+    if (search.held_in >= 0) close(search.held_in);
+    return search.count;
 }
 
 enum sl_status sl_node_look(const char *path, struct sl_node_entry out[SL_NODE_SLOTS], uint32_t *count)
 {
     struct stat status;
-    struct sl_node_slot slot;
     int file = open_file(path, false);
     if (file < 0) return errno == ELOOP || errno == EACCES ? SL_ERR_INVALID : SL_ERR_IO;
     bool good = is_ours(file, &status);
-    uint32_t found = 0;
-    for (uint32_t s = 0; s < SL_NODE_SLOTS && good; s++) {
-        off_t at = (off_t)(HEADER_BYTES + s * sizeof(slot));
-        good = pread(file, &slot, sizeof(slot), at) == sizeof(slot);
-        if (!good || !slot.words[SL_NODE_WORD(process)] || !is_held(file, 1 + s)) continue;
-        read_slot(&slot, &out[found++]);
-    }
+    struct search search = {.out = out, .but = SL_NODE_SLOTS, .held_in = file};
+    if (good) read_slots(file, collect, &search);
     close(file);
     if (!good) return SL_ERR_INVALID;
-    *count = found;
+    *count = search.count;
     return SL_OK;
 }

@@ -2,14 +2,17 @@
  * of the machine.
  *
  * A registered process owns a slot and holds a lock on the byte of the file that stands for the slot. The
- * lock belongs to the mapping (an open file description lock whose descriptor is closed), so it ends with the
- * process in any case. A child after fork has neither lock nor mapping; a program that closes all its
- * descriptors keeps the lock. A slot with a free lock belongs to a dead process, and any process may clear
- * it. Only the registration lock is waited for, and only for a bounded time. Slots are read and written word
- * by word.
+ * lock belongs to a mapping that nobody accesses (an open file description lock whose descriptor is closed),
+ * so it ends with the process in any case. A child after fork has neither lock nor mapping; a program that
+ * closes all its descriptors keeps the lock. A slot with a free lock belongs to a dead process, and any
+ * process may clear it. Only the registration lock is waited for, and only for a bounded time. Slots are read
+ * and written by system calls, word by word: another process may cut the file short, which would kill a
+ * program that accesses it as memory.
  *
  * The file belongs to the user alone (0600), and the last process removes it. It is used only if it is a
- * plain file of the same user with that mode. Its content is not trusted: numbers are only summed up.
+ * plain file of the same user with that mode. Its content is not trusted: numbers are only summed up. If the
+ * file is lost, cut or overwritten, the processes do not see each other's statements until they are made
+ * again.
  */
 #ifndef SLUICE_PAGE_H
 #define SLUICE_PAGE_H
@@ -41,8 +44,9 @@ struct sl_node_slot {
 };
 
 struct sl_node {
-    struct sl_node_file *mapped; /* NULL: not registered */
-    int file;                    /* open during registration; else -1 */
+    void *_Atomic held; /* the mapping; NULL: not registered */
+    int file;           /* open during registration; else -1 */
+    _Atomic int pages;  /* where slots are read and written; -1: not open */
     uint32_t slot;
     uint64_t device, inode;
     char path[SL_NODE_PATH];
@@ -58,6 +62,7 @@ void sl_node_path(const char *option, char out[SL_NODE_PATH]);
  * in the log: the file is not as required. SL_ERR_UNSUPPORTED: it is full, or the kernel has no such locks.
  * SL_ERR_IO: any other error. */
 enum sl_status sl_node_join(const char *path, struct sl_node *out);
+bool sl_node_is_registered(const struct sl_node *node);
 void sl_node_settle(struct sl_node *node);
 
 /* Gives the slot up; the last process removes the file. Accepts a node that is not registered. In a child
@@ -65,19 +70,19 @@ void sl_node_settle(struct sl_node *node);
 void sl_node_leave(struct sl_node *node);
 void sl_node_forget(struct sl_node *node);
 
-/* Write the process's statement, and one word of it, named by SL_NODE_WORD. Any thread. */
+/* Write the process's statement, and one word of it, named by SL_NODE_WORD. Any thread; not after
+ * sl_node_leave. Some system calls, here and below. */
 void sl_node_say(struct sl_node *node, const struct sl_node_entry *entry);
 void sl_node_set(struct sl_node *node, size_t word, uint64_t value);
 
 /* The statements of the others, including dead processes whose slots are not cleared yet. Returns their
  * number. */
-uint32_t sl_node_others(const struct sl_node *node, struct sl_node_entry out[SL_NODE_SLOTS]);
+uint32_t sl_node_others(struct sl_node *node, struct sl_node_entry out[SL_NODE_SLOTS]);
 
 /* The number of others whose word is `value`. Allocates nothing. */
-uint32_t sl_node_count(const struct sl_node *node, size_t word, uint64_t value);
+uint32_t sl_node_count(struct sl_node *node, size_t word, uint64_t value);
 
-/* Clears the slots of dead processes and returns their number. Makes some system calls for each slot in
- * use. */
+/* Clears the slots of dead processes and returns their number. */
 uint32_t sl_node_bury(struct sl_node *node);
 
 /* For processes that are not registered: the statements of live processes, their number in *count. SL_ERR_IO:

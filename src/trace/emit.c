@@ -12,7 +12,8 @@ static struct target {
 void sl_trace_emit_to(struct sl_trace *trace, const _Atomic sl_tick *tick)
 {
     sl_forget_in_children(&target, sizeof target);
-    atomic_store(&target.tick, tick);
+    if (trace)
+        atomic_store(&target.tick, tick); /* a thread inside sl_trace_emit may still read the old one */
     atomic_store(&target.trace, trace);
 }
 

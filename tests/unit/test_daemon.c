@@ -232,7 +232,7 @@ static void launches_are_followed(void **state)
         submit(FIRST + i);
         await(&seen.moved, 2 * i + 2);
     }
-    sl_daemon_stop(daemon_of, false);
+    sl_daemon_delete(daemon_of);
     uint32_t evicted = 0, fetched = 0;
     for (uint32_t i = 0; i < seen.call_count; i++) {
         const struct call *call = &seen.calls[i];
@@ -260,7 +260,7 @@ static void few_movements_are_under_way(void **state)
     assert_in_range(seen.moved, 1, FEW);
     hold_waits(false);
     await(&seen.moved, FRAMES);
-    sl_daemon_stop(daemon_of, false);
+    sl_daemon_delete(daemon_of);
     uint32_t moved = 0, waited = 0;
     for (uint32_t i = 0; i < seen.call_count; i++) {
         moved += seen.calls[i].what == EVICTS;
@@ -289,7 +289,7 @@ static void an_eviction_waits_for_its_fence(void **state)
         submit(FIRST);
         await(&seen.moved, c + 1);
     }
-    sl_daemon_stop(daemon_of, false);
+    sl_daemon_delete(daemon_of);
     for (uint32_t i = 0, moved = 0; i < seen.call_count; i++) {
         bool waits = seen.calls[i].what == WAITS && seen.calls[i].event == fence->events[5];
         waited += waits;
@@ -317,7 +317,7 @@ static void points_are_recorded_for_a_program_that_pauses(void **state)
     carry_out(&action, 1);
     submit(FIRST + 1);
     await(&seen.moved, 1);
-    sl_daemon_stop(daemon_of, false);
+    sl_daemon_delete(daemon_of);
     assert_int_equal(seen.calls[seen.call_count - 1].what, DISCARDS);
     assert_false(sl_schedule_is_open(schedule, 0));
     sl_frees_close(&frees, false);
@@ -331,10 +331,10 @@ static void a_stop_ends_between_movements(void **state)
     carry_out_one_by_one(true);
     submit(FIRST + FRAMES);
     await(&seen.moved, 3);
-    sl_daemon_stop(daemon_of, false);
+    sl_daemon_delete(daemon_of);
     assert_int_equal(atomic_load(&schedule->next_out) + atomic_load(&schedule->next_in), seen.moved);
     assert_int_equal(seen.ended, 2);
-    sl_daemon_stop(NULL, false);
+    sl_daemon_delete(NULL);
     sl_daemon_stop(NULL, true);
 }
 
@@ -366,7 +366,7 @@ static void without_the_context_nothing_is_moved(void **state)
     await(&seen.ended, 2);
     carry_out_one_by_one(true);
     submit(FIRST + FRAMES);
-    sl_daemon_stop(daemon_of, false);
+    sl_daemon_delete(daemon_of);
     assert_int_equal(seen.moved, 0);
 }
 

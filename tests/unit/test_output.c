@@ -341,6 +341,23 @@ static void a_file_that_stands_beside_it_is_kept(void **state)
     assert_int_equal(access(beside, F_OK), -1);
 }
 
+static void bytes_are_put_at_their_place(void **state)
+{
+    (void)state;
+    struct rlimit limit;
+    put(path, MARKER " old");
+    int file = open(path, O_WRONLY);
+    assert_true(sl_output_put_at(file, "new", 3, (off_t)strlen(MARKER) + 1));
+    assert_content(path, MARKER " new");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, limit.rlim_max}), 0);
+    bool beyond = sl_output_put_at(file, "new", 3, 100);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_false(beyond);
+    assert_false(sl_output_put_at(-1, "new", 3, 0));
+    close(file);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -357,6 +374,7 @@ int main(void)
         TEST(only_a_file_of_ours_is_replaced),
         TEST(what_cannot_be_finished_changes_nothing),
         TEST(a_file_that_stands_beside_it_is_kept),
+        TEST(bytes_are_put_at_their_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

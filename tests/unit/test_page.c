@@ -223,7 +223,7 @@ static void refused(void)
     uint32_t count;
     int before = lines_logged();
     assert_int_equal(sl_node_join(path, &node), SL_ERR_INVALID);
-    assert_null(node.mapped);
+    assert_false(sl_node_is_registered(&node));
     assert_int_equal(lines_logged(), before + 1);
     assert_int_equal(sl_node_look(path, others, &count), SL_ERR_INVALID);
     sl_node_sweep(path);
@@ -286,6 +286,61 @@ static void what_is_not_understood_is_refused_while_somebody_has_it(void **state
     assert_false(is_there());
 }
 
+static void use(struct sl_node *node, uint64_t taken_bytes)
+{
+    sl_node_set(node, SL_NODE_WORD(taken_bytes), taken_bytes);
+    sl_node_count(node, SL_NODE_WORD(link), 1);
+    sl_node_bury(node);
+    sl_node_others(node, others);
+}
+
+/* Whatever another process does to the file, what is lost are statements. */
+static void a_file_that_is_cut_or_overwritten_or_gone_harms_nobody(void **state)
+{
+    (void)state;
+    struct sl_node one, two;
+    static char garbage[SL_NODE_SLOTS * sizeof(struct sl_node_slot)];
+    join(&one, 100);
+    join(&two, 200);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(sl_node_others(&one, others), 0);
+    use(&one, 101);
+    use(&two, 201);
+    assert_int_equal(sl_node_others(&one, others), 0); /* a process that is not stated is no process */
+    sl_node_say(&two, &(struct sl_node_entry){.process = 2, .taken_bytes = 202});
+    assert_int_equal(sl_node_others(&one, others), 1);
+    assert_int_equal(others[0].taken_bytes, 202);
+    memset(garbage, 0xff, sizeof(garbage));
+    put(garbage, sizeof(garbage), 0);
+    assert_true(sl_node_others(&one, others) < SL_NODE_SLOTS);
+    use(&one, 103);
+    assert_int_equal(unlink(path), 0);
+    use(&one, 104);
+    sl_node_leave(&one);
+    sl_node_leave(&two);
+}
+
+/* As a program does that becomes a daemon. The file is opened again, and the slot stays its own. */
+static void a_program_that_closes_its_descriptors_keeps_its_slot(void **state)
+{
+    (void)state;
+    struct sl_node one, two;
+    join(&one, 100);
+    close(one.pages);
+    int stranger = open("/dev/zero", O_RDWR);
+    sl_node_set(&one, SL_NODE_WORD(taken_bytes), 101);
+    assert_true(one.pages != stranger);
+    join(&two, 200);
+    assert_int_equal(sl_node_bury(&two), 0);
+    assert_int_equal(sl_node_others(&two, others), 1);
+    assert_int_equal(others[0].taken_bytes, 101);
+    close(one.pages);
+    sl_node_leave(&one);
+    sl_node_leave(&two);
+    assert_false(is_there());
+    close(stranger);
+}
+
 /* The program limits the size of its files, and the file with it. Breaks if that ends the program. */
 static void a_limit_of_file_sizes_is_an_error(void **state)
 {
@@ -326,6 +381,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_child_has_no_part_in_it, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_others_could_have_made_is_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_is_not_understood_is_refused_while_somebody_has_it, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_file_that_is_cut_or_overwritten_or_gone_harms_nobody, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_program_that_closes_its_descriptors_keeps_its_slot, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(a_limit_of_file_sizes_is_an_error, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_full_page_takes_no_more, make_folder, remove_folder),

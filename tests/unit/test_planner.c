@@ -117,7 +117,7 @@ static void the_thread_makes_what_the_caller_would(void **state)
                     theirs->frame_from == ours->frame_from);
     }
     sl_planner_end(planner);
-    sl_planner_stop(planner);
+    sl_planner_delete(planner);
     sl_plan_job_free(&mine);
     sl_plan_lessons_free(&own);
 }
@@ -136,7 +136,7 @@ static void jobs_follow_each_other(void **state)
         memcpy(content, at_end, sizeof content); /* the next one goes on there */
         sl_planner_end(planner);
     }
-    sl_planner_stop(planner);
+    sl_planner_delete(planner);
 }
 
 static void a_job_that_fails_says_why_and_spoils_no_other(void **state)
@@ -157,14 +157,14 @@ static void a_job_that_fails_says_why_and_spoils_no_other(void **state)
         check_job(wait_for(planner), PERIOD);
         sl_planner_end(planner);
     }
-    sl_planner_stop(planner);
+    sl_planner_delete(planner);
 }
 
 /* A leak checker sees what is left. */
 static void it_stops_at_any_time(void **state)
 {
     (void)state;
-    sl_planner_stop(NULL);
+    sl_planner_delete(NULL);
     for (int stage = 0; stage < 4; stage++) {
         struct sl_planner *planner;
         struct sl_plan_job job = job_for(PERIOD);
@@ -172,7 +172,7 @@ static void it_stops_at_any_time(void **state)
         if (stage > 0) sl_planner_begin(planner, &job);
         if (stage > 1) wait_for(planner);
         if (stage > 2) sl_planner_end(planner);
-        sl_planner_stop(planner);
+        sl_planner_delete(planner);
     }
 }
 

@@ -1,5 +1,5 @@
 /* The end of a process is not held up: not by a device that never finishes what the daemon waits for, and not
- * by a lock whose holder does not go on. */
+ * by a lock whose holder does not go on. What other threads are in the middle of ends well. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -17,10 +17,12 @@
 
 #define BLOCKS 12
 #define USES (2 * SL_SCHEDULE_NEAR)
+#define BEFORE_THE_STOP 5000 /* launches */
 
 static struct sl_backend host;
 static pthread_t launching;
-static bool daemon_waits;
+static bool daemon_waits, is_over;
+static int launches;
 
 static enum sl_status wait_for_ever(void *self, sl_event_handle event)
 {
@@ -109,11 +111,48 @@ static void a_lock_that_is_never_released_does_not_either(void **state)
     assert_int_equal(in_child(stop_inside_a_launch), 0);
 }
 
+/* Plans all the time, because the loop is short. */
+static void *launch_on(void *unused)
+{
+    uint64_t blocks[BLOCKS];
+    launching = pthread_self();
+    for (int i = 0; i < BLOCKS; i++)
+        if (sl_runtime_alloc(2 * SL_MIB, 1, 0, &blocks[i]) != SL_OK) _exit(6);
+    for (int i = 0; !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE); i++) {
+        struct sl_launch launch = {
+            .kind = SL_LAUNCH_MEMSET, .spans = {{blocks[i % BLOCKS], 64, true}}, .span_count = 1};
+        sl_runtime_launch_begin(&launch);
+        sl_runtime_launch_end(&launch, true);
+        __atomic_store_n(&launches, i, __ATOMIC_RELEASE);
+    }
+    return unused;
+}
+
+static void stop_beside_launches(void)
+{
+    pthread_t thread;
+    if (sl_backend_host_new(64 * SL_MIB, &host) != SL_OK) _exit(4);
+    struct sl_backend backend = host;
+    if (!start("thread", &backend) || pthread_create(&thread, NULL, launch_on, NULL)) _exit(5);
+    while (__atomic_load_n(&launches, __ATOMIC_ACQUIRE) < BEFORE_THE_STOP) sched_yield();
+    sl_runtime_stop(false);
+    __atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    _exit(0);
+}
+
+static void launches_under_way_finish_without_the_core(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) assert_int_equal(in_child(stop_beside_launches), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_for_the_device_does_not_hold_the_end_up),
         cmocka_unit_test(a_lock_that_is_never_released_does_not_either),
+        cmocka_unit_test(launches_under_way_finish_without_the_core),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
