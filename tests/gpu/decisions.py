@@ -139,15 +139,17 @@ def held_locks(records):
 
 
 def read_mostly(records):
-    rows = {row["step"]: row for row in records.get("readmostly", []) if "call_us" in row and row["bytes"] == 32 * MIB}
-    wrong = [row["step"] for row in records.get("readmostly", []) if row.get("right") is False]
+    found = records.get("readmostly", [])
+    size = max((row["bytes"] for row in found), default=0)
+    rows = {row["step"]: row for row in found if row["bytes"] == size}
+    wrong = [row["step"] for row in found if not row["right"]]
     needed = ("unset, clean", "evict, clean")
     if not all(step in rows for step in needed) and not wrong:
         return None
     if wrong:
         return "read-mostly: is the content right?", f"wrong: {wrong[0]}", "never use it"
     unset, evict = (rows[step]["until_done_us"] for step in needed)
-    return ("read-mostly: dropping a clean copy, of an eviction?", f"unset {unset:.0f}, eviction {evict:.0f} µs for 32 MiB",
+    return ("read-mostly: dropping a clean copy, of an eviction?", f"unset {unset:.0f}, eviction {evict:.0f} µs for {mib(size)}",
             "drop clean chunks by it" if 2 * unset < evict else "evict them")
 
 
@@ -234,8 +236,9 @@ def offloading(records):
             f"{offloaded[0] / slowest:.1f} times as fast as offloading" if slowest else "–")
 
 
-ALL = (out_threads, slabs, finished_event, pieces, both_directions, discards, offloading, in_threads, in_pieces, held_up, held_locks,
-       read_mostly, in_place, copies, vmm, tensor_maps, link, huge_pages)
+# What changes most comes first.
+ALL = (out_threads, slabs, finished_event, pieces, both_directions, discards, offloading, in_threads, in_pieces, held_up,
+       held_locks, read_mostly, in_place, copies, vmm, tensor_maps, link, huge_pages)
 
 
 def decide(records):

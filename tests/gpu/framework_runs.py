@@ -26,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = next(folder for folder in (os.path.join(HERE, "programs"), os.path.join(HERE, "..", "frameworks", "programs"))
                 if os.path.isdir(folder))
 RUN_LIMIT_SECONDS = 100
+KEPT_SECONDS = 25
 GIB = 1 << 30
 LEAST_BUDGET = 8 << 20
 
@@ -149,7 +150,7 @@ class Trainer:
                                       env={**os.environ, **program.environment, **run.environment}, timeout=limit)
             except subprocess.TimeoutExpired:
                 if limit < RUN_LIMIT_SECONDS:
-                    return {**record, "status": "not run", "said": "not enough time left"}, None
+                    return {**record, "status": "not run", "said": f"ended after {limit:.0f} s: not enough time left"}, None
                 return {**record, "status": "stopped", "said": f"stopped after {limit:.0f} s"}, None
             record.update(status=done.returncode, wall_seconds=round(time.monotonic() - start, 3))
             if budget:
@@ -212,12 +213,14 @@ def main():
     room = min(options.free_bytes, spare_bytes())
     print(json.dumps({"part": "framework_versions", **found, "device_free_bytes": options.free_bytes}), flush=True)
     trainer = Trainer(options, room)
-    for run in plan_runs(options.plan, options.change):
-        if options.only and run.program not in options.only:
-            continue
+    runs = [run for run in plan_runs(options.plan, options.change) if not options.only or run.program in options.only]
+    # Of a short plan every run gets its time; a long one ends when the time is up.
+    kept = KEPT_SECONDS if options.plan != "all" else 0
+    for number, run in enumerate(runs, 1):
         left = end - time.monotonic()
+        share = max(left - kept * (len(runs) - number), left / (len(runs) - number + 1))
         why = trainer.obstacle(run, found, left) if options.free_bytes else "no device whose memory is known"
-        record = {**describe(run), "status": "not run", "said": why} if why else trainer.take(run, min(left, RUN_LIMIT_SECONDS))
+        record = {**describe(run), "status": "not run", "said": why} if why else trainer.take(run, min(share, RUN_LIMIT_SECONDS))
         print(json.dumps(record), flush=True)
     return 0
 
