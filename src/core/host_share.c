@@ -222,6 +222,7 @@ void sl_host_share_limit(struct sl_host_share *share, struct sl_placement *place
     if (most_bytes < share->limit_bytes) share->limit_bytes = share->first_limit_bytes = most_bytes;
     share->looked_to_bytes = share->limit_bytes / LOOK_PART;
     share->placement = placement;
+    placement->most_bytes = share->limit_bytes;
     bool by_and_by = share->kind == SL_HOST_CLAIMED || share->kind == SL_HOST_LENT;
     set_claimed(share, by_and_by ? taken(share) : share->limit_bytes);
     if (share->kind == SL_HOST_CLAIMED)

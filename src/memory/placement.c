@@ -14,7 +14,7 @@ void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, u
 {
     memset(placement, 0, sizeof *placement);
     placement->arena = arena;
-    placement->live_chunk_bytes_limit = limit_bytes;
+    placement->live_chunk_bytes_limit = placement->most_bytes = limit_bytes;
     placement->expected_slot = SL_NONE;
     sl_suballocator_init(&placement->suballocator, arena);
 }
@@ -182,6 +182,16 @@ static bool retake(struct sl_placement *placement, uint32_t s, uint64_t address,
                                   is_pinned(placement, address) ? SL_GROUP_PINNED : group, room_bytes, s);
 }
 
+/* Whether much of the host memory is used, and part of that for nothing: then no room is left between
+ * allocations. Otherwise those that begin with a chunk are in fewer chunks, and those that lie together are
+ * more often used together. */
+static bool is_short(const struct sl_placement *placement)
+{
+    uint64_t placed = sl_arena_moving_bytes(placement->arena), live = placement->live_bytes;
+    uint64_t waste = placed > live ? placed - live : 0;
+    return placed > placement->most_bytes / 8 && waste > placed / 16;
+}
+
 /* Takes the expected place or the last one if it is free, else a new one. Falls back to unpinned memory if no
  * pinned memory is left. */
 static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uint32_t group,
@@ -197,6 +207,7 @@ static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uin
     if (placement->keys[slot->key].pinned &&
         sl_suballocator_take(suballocator, slot->bytes, SL_GROUP_PINNED, room_bytes, s, address) == SL_OK)
         return SL_OK;
+    suballocator->dense = is_short(placement);
     return sl_suballocator_take(suballocator, slot->bytes, group, room_bytes, s, address);
 }
 
@@ -398,6 +409,12 @@ enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, 
     return SL_OK;
 }
 
+/* As the suballocator was told. */
+static uint64_t placed_bytes(const struct sl_slot *slot)
+{
+    return slot->block ? sl_whole_granules(slot->bytes) : slot->bytes;
+}
+
 enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot_out)
 {
     uint32_t s = sl_place_find(placement, address);
@@ -407,11 +424,8 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
     end_life(placement, s);
     if (placement->noted)
         sl_ranges_remove(&placement->ranges, address);
-    else if (placement->slots[s].mapped || placement->slots[s].block)
-        sl_suballocator_unmap(&placement->suballocator, address,
-                              sl_whole_granules(placement->slots[s].bytes));
     else
-        sl_suballocator_give_back(&placement->suballocator, address, placement->slots[s].bytes);
+        sl_suballocator_give_back(&placement->suballocator, address, placed_bytes(&placement->slots[s]));
     check(placement, s);
     *slot_out = s;
     return SL_OK;

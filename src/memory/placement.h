@@ -66,6 +66,7 @@ struct sl_placement {
     uint64_t live_at_peak;           /* live bytes at that peak: the difference was waste */
     struct sl_backing backing;       /* the rules; set at the start */
     uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
+    uint64_t most_bytes;             /* that this limit may become */
     uint64_t promised_bytes;         /* the part of it that is kept for the program's mappings */
     uint64_t version;                /* counts allocations and frees */
     uint64_t allocations;            /* so far */

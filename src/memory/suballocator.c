@@ -174,6 +174,156 @@ static void unpack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t gr
         sl_arena_give(suballocator->arena, c);
 }
 
+/* --- places */
+
+/* A place: the end of a chunk, whole chunks, the beginning of a chunk. */
+struct span {
+    uint64_t head_bytes, whole_bytes, tail_bytes;
+    sl_chunk first_whole; /* or the chunk that holds the tail */
+};
+
+static struct span span_of(const struct sl_arena *arena, uint64_t address, uint64_t bytes)
+{
+    uint64_t in_chunk = address & (arena->chunk_bytes - 1), to_end = arena->chunk_bytes - in_chunk;
+    struct span span = {.first_whole = sl_arena_chunk(arena, address)};
+    if (in_chunk) {
+        span.head_bytes = bytes < to_end ? bytes : to_end;
+        span.first_whole++;
+    }
+    span.whole_bytes = run_bytes(arena, bytes - span.head_bytes);
+    span.tail_bytes = bytes - span.head_bytes - span.whole_bytes;
+    return span;
+}
+
+/* Whether the place is part of one chunk. */
+static bool is_part(const struct sl_arena *arena, uint64_t address, uint64_t bytes)
+{
+    return bytes < arena->chunk_bytes && (address & (arena->chunk_bytes - 1)) + bytes <= arena->chunk_bytes;
+}
+
+static sl_chunk tail_of(const struct sl_arena *arena, const struct span *span)
+{
+    return span->first_whole + (sl_chunk)(span->whole_bytes >> arena->chunk_shift);
+}
+
+/* Whether the range lies in the arena's slabs, contiguous ones, which are all reserved or none of them. */
+static bool may_place(const struct sl_arena *arena, uint64_t address, uint64_t bytes, bool reserved)
+{
+    uint64_t end = address + bytes - 1;
+    if (!bytes || end < address) return false;
+    uint32_t first = sl_arena_slab(arena, address), last = sl_arena_slab(arena, end);
+    if (!first || last < first || last > atomic_load(&arena->slab_count)) return false;
+    for (uint32_t s = first - 1; s < last; s++)
+        if (arena->slabs[s].reserved != reserved) return false;
+    return end / SL_GIB - address / SL_GIB == last - first &&
+           arena->slabs[last - 1].address == (end & ~(SL_GIB - 1));
+}
+
+static bool is_part_free(const struct sl_arena *arena, sl_chunk c, uint32_t granule, uint64_t bytes)
+{
+    const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
+    return !chunk->bytes ||
+           (is_packed(chunk) && sl_chunk_bitmap_is_free(chunk->bitmap, granule, granules_of(bytes)));
+}
+
+/* Precondition: may_place. */
+static bool is_free(const struct sl_arena *arena, uint64_t address, const struct span *span)
+{
+    sl_chunk head = sl_arena_chunk(arena, address), tail = tail_of(arena, span);
+    if (span->head_bytes && !is_part_free(arena, head, granule_at(arena, address), span->head_bytes))
+        return false;
+    for (sl_chunk c = span->first_whole; c < tail; c++)
+        if (sl_arena_record(arena, c)->bytes) return false;
+    return !span->tail_bytes || is_part_free(arena, tail, 0, span->tail_bytes);
+}
+
+/* Takes part of a chunk, which becomes a packed one if nothing lies there. False: it is not free, or out of
+ * memory. */
+static bool repack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t granule, uint64_t bytes,
+                   uint32_t group, uint32_t slot)
+{
+    struct sl_arena *arena = suballocator->arena;
+    struct sl_chunk_record *chunk = sl_arena_record(arena, c);
+    if (!chunk->bytes) {
+        if (!sl_arena_take_at(arena, c, (uint64_t)granule * SL_GRANULE_BYTES + bytes)) return false;
+        if (!begin_packed(suballocator, c, group)) {
+            sl_arena_give(arena, c);
+            return false;
+        }
+    } else if (!is_packed(chunk) || !sl_chunk_bitmap_is_free(chunk->bitmap, granule, granules_of(bytes))) {
+        return false;
+    }
+    pack(suballocator, c, granule, bytes, slot);
+    return true;
+}
+
+/* The bytes by which chunks would grow. */
+static uint64_t growth_of(const struct sl_suballocator *suballocator, uint64_t address,
+                          const struct span *span)
+{
+    const struct sl_arena *arena = suballocator->arena;
+    uint64_t bytes = 0;
+    if (span->head_bytes)
+        bytes = growth(suballocator, sl_arena_chunk(arena, address), granule_at(arena, address),
+                       span->head_bytes);
+    if (span->whole_bytes && !sl_arena_record(arena, span->first_whole)->pinned) bytes += span->whole_bytes;
+    if (span->tail_bytes) bytes += growth(suballocator, tail_of(arena, span), 0, span->tail_bytes);
+    return bytes;
+}
+
+/* Takes the place if it is free. Precondition: may_place. */
+static bool take_at(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes, uint32_t group,
+                    uint64_t room_bytes, uint32_t slot)
+{
+    struct sl_arena *arena = suballocator->arena;
+    sl_chunk head = sl_arena_chunk(arena, address);
+    uint32_t granule = granule_at(arena, address);
+    struct span span = span_of(arena, address, bytes);
+    sl_chunk tail = tail_of(arena, &span);
+    if (!is_free(arena, address, &span) || growth_of(suballocator, address, &span) > room_bytes) return false;
+    if (span.head_bytes && !repack(suballocator, head, granule, span.head_bytes, group, slot)) return false;
+    if (span.whole_bytes && !sl_arena_take_at(arena, span.first_whole, span.whole_bytes)) goto no_run;
+    if (span.tail_bytes && !repack(suballocator, tail, 0, span.tail_bytes, group, slot)) goto no_tail;
+    if (span.whole_bytes) sl_arena_record(arena, span.first_whole)->run_slot = slot;
+    return true;
+no_tail:
+    if (span.whole_bytes) sl_arena_give(arena, span.first_whole);
+no_run:
+    if (span.head_bytes) unpack(suballocator, head, granule);
+    return false;
+}
+
+/* Whether the place behind all allocations of a packed chunk may be tried: it has some room, and goes on in
+ * another chunk that is free or packed with the same group. */
+static bool may_go_on(const struct sl_suballocator *suballocator, sl_chunk c, uint32_t group, uint64_t bytes,
+                      uint64_t *address)
+{
+    const struct sl_arena *arena = suballocator->arena;
+    const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
+    if (chunk->group != group) return false;
+    uint32_t granule = sl_chunk_bitmap_last(chunk->bitmap);
+    *address = chunk->address + (uint64_t)granule * SL_GRANULE_BYTES;
+    if (granule == chunk->bitmap->granules || !may_place(arena, *address, bytes, false) ||
+        sl_arena_is_foreign(arena, *address, bytes))
+        return false;
+    struct span span = span_of(arena, *address, bytes);
+    const struct sl_chunk_record *tail = sl_arena_record(arena, tail_of(arena, &span));
+    return !span.tail_bytes || tail->group == group || !tail->bytes;
+}
+
+/* Takes a place that begins in one of the group's chunks and goes on in the next ones: no room is lost
+ * between allocations. */
+static bool take_between(struct sl_suballocator *suballocator, uint64_t bytes, uint32_t g,
+                         uint64_t room_bytes, uint32_t slot, uint64_t *address)
+{
+    const struct sl_group *group = &suballocator->groups[g];
+    for (uint32_t i = group->partial_count; i-- > 0;)
+        if (may_go_on(suballocator, group->partial[i], g, bytes, address) &&
+            take_at(suballocator, *address, bytes, g, room_bytes, slot))
+            return true;
+    return false;
+}
+
 /* --- suballocator */
 
 /* Makes chunks that were just taken a run and a packed chunk. False: out of memory, and they are given
@@ -197,6 +347,30 @@ static bool settle(struct sl_suballocator *suballocator, sl_chunk first, uint64_
     return true;
 }
 
+/* Looks at every chunk, for room of whichever group, before memory is refused. */
+static bool take_anywhere(struct sl_suballocator *suballocator, uint64_t bytes, uint64_t room_bytes,
+                          uint32_t slot, uint64_t *address)
+{
+    struct sl_arena *arena = suballocator->arena;
+    size_t count = sl_arena_chunk_count(arena);
+    for (size_t at = sl_arena_skip_unused(arena, 0, count); at < count;
+         at = sl_arena_skip_unused(arena, at + 1, count)) {
+        sl_chunk c = (sl_chunk)at;
+        const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
+        uint32_t g = chunk->group, granule;
+        if (!is_packed(chunk) || g == SL_GROUP_TINY || g == SL_GROUP_PINNED || g == SL_GROUP_MAPPED) continue;
+        if (bytes < arena->chunk_bytes && sl_chunk_bitmap_gap(chunk->bitmap, granules_of(bytes), &granule)) {
+            *address = chunk->address + (uint64_t)granule * SL_GRANULE_BYTES;
+            pack(suballocator, c, granule, bytes, slot);
+            return true;
+        }
+        if (may_go_on(suballocator, c, g, bytes, address) &&
+            take_at(suballocator, *address, bytes, g, room_bytes, slot))
+            return true;
+    }
+    return false;
+}
+
 enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64_t bytes, uint32_t group,
                                     uint64_t room_bytes, uint32_t slot, uint64_t *address)
 {
@@ -208,12 +382,19 @@ enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64
                  : bytes < arena->chunk_bytes
                      ? find_room(suballocator, group, granules_of(bytes), &c, &granule)
                      : false;
+    if (!found && suballocator->dense && !pinned && bytes > SL_TINY_BYTES &&
+        take_between(suballocator, bytes, group, room_bytes, slot, address))
+        return SL_OK;
+    uint64_t needed = found ? growth(suballocator, c, granule, bytes) : pinned ? 0 : whole_blocks(bytes);
+    if (needed > room_bytes || (!found && !pinned && bytes > room_bytes))
+        return !pinned && bytes > SL_TINY_BYTES &&
+                       take_anywhere(suballocator, bytes, room_bytes, slot, address)
+                   ? SL_OK
+                   : SL_ERR_NO_MEMORY;
     if (found) {
-        if (growth(suballocator, c, granule, bytes) > room_bytes) return SL_ERR_NO_MEMORY;
         pack(suballocator, c, granule, bytes, slot);
     } else {
         granule = 0;
-        if (!pinned && (bytes > room_bytes || whole_blocks(bytes) > room_bytes)) return SL_ERR_NO_MEMORY;
         enum sl_status status =
             pinned ? sl_arena_take_pinned(arena, bytes, room_bytes, &c) : sl_arena_take(arena, bytes, &c);
         if (status) return status;
@@ -223,128 +404,42 @@ enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64
     return SL_OK;
 }
 
-static bool repack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t granule, uint64_t bytes,
-                   uint32_t group, uint64_t room_bytes, uint32_t slot)
-{
-    struct sl_arena *arena = suballocator->arena;
-    struct sl_chunk_record *chunk = sl_arena_record(arena, c);
-    if (growth(suballocator, c, granule, bytes) > room_bytes) return false;
-    if (!chunk->bytes) {
-        if (!sl_arena_take_at(arena, c, (uint64_t)granule * SL_GRANULE_BYTES + bytes)) return false;
-        if (!begin_packed(suballocator, c, group)) {
-            sl_arena_give(arena, c);
-            return false;
-        }
-    } else if (!is_packed(chunk) || !sl_chunk_bitmap_is_free(chunk->bitmap, granule, granules_of(bytes))) {
-        return false;
-    }
-    pack(suballocator, c, granule, bytes, slot);
-    return true;
-}
-
 bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
                             uint32_t group, uint64_t room_bytes, uint32_t slot)
 {
-    struct sl_arena *arena = suballocator->arena;
-    sl_chunk first = sl_arena_chunk(arena, address);
-    uint64_t whole = run_bytes(arena, bytes);
-    if (sl_arena_is_reserved(arena, first)) return false;
-    uint64_t in_chunk = address & (arena->chunk_bytes - 1); /* the place may be that of a former mapping */
-    if (whole ? in_chunk != 0 : in_chunk + bytes > arena->chunk_bytes) return false;
-    if (!whole)
-        return repack(suballocator, first, granule_at(arena, address), bytes, group, room_bytes, slot);
-    if (!sl_arena_record(arena, first)->pinned) {
-        if (whole > room_bytes) return false;
-        room_bytes -= whole;
-    }
-    if (!sl_arena_take_at(arena, first, whole)) return false;
-    sl_chunk last = first + (sl_chunk)(whole >> arena->chunk_shift);
-    if (bytes > whole && !repack(suballocator, last, 0, bytes - whole, group, room_bytes, slot)) {
-        sl_arena_give(arena, first);
-        return false;
-    }
-    sl_arena_record(arena, first)->run_slot = slot;
-    return true;
+    const struct sl_arena *arena = suballocator->arena;
+    sl_chunk c = sl_arena_chunk(arena, address);
+    uint32_t granule = granule_at(arena, address);
+    if (is_part(arena, address, bytes)) /* as most are */
+        return c != SL_NONE && !sl_arena_is_reserved(arena, c) &&
+               growth(suballocator, c, granule, bytes) <= room_bytes &&
+               repack(suballocator, c, granule, bytes, group, slot);
+    return may_place(arena, address, bytes, false) &&
+           take_at(suballocator, address, bytes, group, room_bytes, slot);
 }
 
 void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes)
 {
     struct sl_arena *arena = suballocator->arena;
-    sl_chunk first = sl_arena_chunk(arena, address);
-    uint64_t whole = run_bytes(arena, bytes);
-    if (whole) sl_arena_give(arena, first);
-    if (bytes > whole)
-        unpack(suballocator, first + (sl_chunk)(whole >> arena->chunk_shift), granule_at(arena, address));
-}
-
-/* --- places that the program maps */
-
-/* A place that the program chose: part of a chunk, whole chunks, part of a chunk. */
-struct span {
-    uint64_t head_bytes, whole_bytes, tail_bytes;
-    sl_chunk first_whole; /* or the chunk that holds the tail */
-};
-
-static struct span span_of(const struct sl_arena *arena, uint64_t address, uint64_t bytes)
-{
-    uint64_t in_chunk = address & (arena->chunk_bytes - 1), to_end = arena->chunk_bytes - in_chunk;
-    struct span span = {.first_whole = sl_arena_chunk(arena, address)};
-    if (in_chunk) {
-        span.head_bytes = bytes < to_end ? bytes : to_end;
-        span.first_whole++;
+    sl_chunk head = sl_arena_chunk(arena, address);
+    if (is_part(arena, address, bytes)) {
+        unpack(suballocator, head, granule_at(arena, address));
+        return;
     }
-    span.whole_bytes = run_bytes(arena, bytes - span.head_bytes);
-    span.tail_bytes = bytes - span.head_bytes - span.whole_bytes;
-    return span;
-}
-
-static sl_chunk tail_of(const struct sl_arena *arena, const struct span *span)
-{
-    return span->first_whole + (sl_chunk)(span->whole_bytes >> arena->chunk_shift);
-}
-
-/* Whether the whole range is reserved and its slabs are contiguous. */
-static bool may_map(const struct sl_arena *arena, uint64_t address, uint64_t bytes)
-{
-    if (!bytes || address % SL_GRANULE_BYTES || bytes % SL_GRANULE_BYTES || address + bytes < address)
-        return false;
-    uint32_t first = sl_arena_slab(arena, address), last = sl_arena_slab(arena, address + bytes - 1);
-    if (!first || last < first || last > atomic_load(&arena->slab_count)) return false;
-    for (uint32_t s = first - 1; s < last; s++)
-        if (!arena->slabs[s].reserved) return false;
-    return (address + bytes - 1) / SL_GIB - address / SL_GIB == last - first &&
-           arena->slabs[last - 1].address == ((address + bytes - 1) & ~(SL_GIB - 1));
+    struct span span = span_of(arena, address, bytes);
+    if (span.head_bytes) unpack(suballocator, head, granule_at(arena, address));
+    if (span.whole_bytes) sl_arena_give(arena, span.first_whole);
+    if (span.tail_bytes) unpack(suballocator, tail_of(arena, &span), 0);
 }
 
 enum sl_status sl_suballocator_map(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
                                    uint32_t slot)
 {
-    struct sl_arena *arena = suballocator->arena;
-    if (!may_map(arena, address, bytes)) return SL_ERR_INVALID;
-    struct span span = span_of(arena, address, bytes);
-    sl_chunk head = sl_arena_chunk(arena, address), tail = tail_of(arena, &span);
-    if (span.head_bytes && !repack(suballocator, head, granule_at(arena, address), span.head_bytes,
-                                   SL_GROUP_MAPPED, UINT64_MAX, slot))
-        return SL_ERR_INVALID;
-    if (span.whole_bytes && !sl_arena_take_at(arena, span.first_whole, span.whole_bytes)) goto no_run;
-    if (span.tail_bytes && !repack(suballocator, tail, 0, span.tail_bytes, SL_GROUP_MAPPED, UINT64_MAX, slot))
-        goto no_tail;
-    if (span.whole_bytes) sl_arena_record(arena, span.first_whole)->run_slot = slot;
-    return SL_OK;
-no_tail:
-    if (span.whole_bytes) sl_arena_give(arena, span.first_whole);
-no_run:
-    if (span.head_bytes) unpack(suballocator, head, granule_at(arena, address));
-    return SL_ERR_INVALID;
-}
-
-void sl_suballocator_unmap(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes)
-{
-    struct sl_arena *arena = suballocator->arena;
-    struct span span = span_of(arena, address, bytes);
-    if (span.head_bytes) unpack(suballocator, sl_arena_chunk(arena, address), granule_at(arena, address));
-    if (span.whole_bytes) sl_arena_give(arena, span.first_whole);
-    if (span.tail_bytes) unpack(suballocator, tail_of(arena, &span), 0);
+    bool whole_granules = address % SL_GRANULE_BYTES == 0 && bytes % SL_GRANULE_BYTES == 0;
+    return whole_granules && may_place(suballocator->arena, address, bytes, true) &&
+                   take_at(suballocator, address, bytes, SL_GROUP_MAPPED, UINT64_MAX, slot)
+               ? SL_OK
+               : SL_ERR_INVALID;
 }
 
 /* --- look-ups */

@@ -1,9 +1,10 @@
 /* The suballocator: where allocations lie in chunks.
  *
  * An allocation smaller than a chunk lies in a packed chunk, beside others of its group. A larger one has
- * whole chunks to itself, a run; its remainder lies at the beginning of a packed chunk after them. The size
- * of a packed chunk is the highest end of any allocation in it since it was empty, in whole 2 MiB blocks.
- * Caller holds the order lock throughout.
+ * whole chunks to itself, a run; its remainder lies at the beginning of a packed chunk after them. Where
+ * memory is short, allocations begin wherever there is room and go on in the next chunk. The size of a packed
+ * chunk is the highest end of any allocation in it since it was empty, in whole 2 MiB blocks. Caller holds
+ * the order lock throughout.
  */
 #ifndef SLUICE_SUBALLOCATOR_H
 #define SLUICE_SUBALLOCATOR_H
@@ -36,6 +37,7 @@ struct sl_group {
 
 struct sl_suballocator {
     struct sl_arena *arena;
+    bool dense; /* new places may begin at the end of a chunk and go on in the next ones */
     struct sl_group groups[SL_GROUPS];
 };
 
@@ -47,20 +49,18 @@ void sl_suballocator_init(struct sl_suballocator *suballocator, struct sl_arena 
 enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64_t bytes, uint32_t group,
                                     uint64_t room_bytes, uint32_t slot, uint64_t *address);
 
-/* Takes a place again that sl_suballocator_take gave for as many bytes. `group`: of a packed chunk if one has
- * to be begun. False: the place is occupied, or there is too little room. */
+/* Takes a place again that sl_suballocator_take gave, or another one outside reserved addresses. `group`: of
+ * a packed chunk if one has to be begun. False: the place is occupied, or there is too little room. */
 bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
                             uint32_t group, uint64_t room_bytes, uint32_t slot);
 
-/* Frees the place. Empty chunks are given back to the arena. */
+/* Frees the place, which was taken or mapped with as many bytes. Empty chunks are given back to the arena. */
 void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes);
 
 /* Takes the place [address, address + bytes), multiples of 512 of reserved addresses (sl_arena_reserve), for
  * `slot`. SL_ERR_INVALID: the addresses are not reserved, something lies there, or host memory is short. */
 enum sl_status sl_suballocator_map(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
                                    uint32_t slot);
-/* Frees the place. */
-void sl_suballocator_unmap(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes);
 
 /* The slot whose place, rounded up to whole granules, holds `address`; SL_NONE: none does. */
 uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address);

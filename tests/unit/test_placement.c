@@ -9,6 +9,7 @@
 
 #include "device/backend_host.h"
 #include "memory/placement.h"
+#include "memory/placement_valid.h"
 
 #define CHUNK (4 * SL_MIB)
 
@@ -736,9 +737,46 @@ static void what_is_promised_is_nobody_elses(void **state)
     close_world(world);
 }
 
+/* Nine tenths of the limit can be had, in blocks of any size; and again by another site when they are freed. */
+static void equal_blocks_fill_the_limit(void **state)
+{
+    (void)state;
+    enum { LIMIT_MIB = 256, MOST = LIMIT_MIB * 4 };
+    static const uint64_t kibs[] = {256, 257, 700, 1034, 2058, 2600, 3082, 4106, 5000, 7475, 17408};
+    static uint32_t slots[MOST];
+    for (size_t i = 0; i < sizeof(kibs) / sizeof(*kibs); i++) {
+        uint64_t bytes = kibs[i] * SL_KIB, count = LIMIT_MIB * SL_MIB / 10 * 9 / bytes;
+        struct world *world = open_world(LIMIT_MIB * SL_MIB);
+        for (uint64_t site = 1; site < 4; site++) {
+            for (uint64_t b = 0; b < count; b++) slots[b] = place(world, bytes, site);
+            assert_true(sl_placement_is_valid(&world->placement));
+            for (uint64_t b = 0; b < count; b += 2) unplace(world, slots[b]);
+            for (uint64_t b = 0; b < count; b += 2) slots[b] = place(world, bytes, site + 100);
+            for (uint64_t b = 0; b < count; b++) unplace(world, slots[b]);
+        }
+        assert_int_equal(world->arena.virtual_bytes_used, 0);
+        close_world(world);
+    }
+}
+
+/* While memory is ample, those that fit into a chunk are in one. */
+static void nothing_is_dense_while_memory_is_ample(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    for (int b = 0; b < 30; b++) {
+        uint32_t slot = place(world, CHUNK - SL_MIB, 1);
+        assert_int_equal(address_of(world, slot) % CHUNK, 0);
+        assert_int_equal(sl_slot_chunks(&world->placement, &world->placement.slots[slot], 0, CHUNK).count, 1);
+    }
+    close_world(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_blocks_fill_the_limit),
+        cmocka_unit_test(nothing_is_dense_while_memory_is_ample),
         cmocka_unit_test(what_is_expected_somewhere_lies_there_if_that_is_free),
         cmocka_unit_test(what_is_expected_takes_its_slot_though_a_smaller_one_is_free),
         cmocka_unit_test(a_slot_that_is_nobodys_is_not_taken),

@@ -68,6 +68,7 @@ struct place {
     uint64_t address, bytes; /* 0 bytes: nothing lies there; address: where it was */
     uint64_t last_bytes;
     enum sl_group_kind group;
+    bool dense; /* memory was short: it may lie anywhere */
 };
 
 static uint64_t whole_granules(uint64_t bytes)
@@ -102,8 +103,9 @@ static void check_place(const struct place *places, uint32_t p)
     for (int i = 0; i < 2; i++)
         assert_int_equal(sl_suballocator_slot(&arena, around[i]), owner(places, around[i]));
     sl_chunk first = sl_arena_chunk(&arena, x->address), last = sl_arena_chunk(&arena, end - 1);
-    if (x->bytes >= CHUNK) assert_int_equal(x->address % CHUNK, 0);
-    assert_int_equal(last - first, (x->bytes + CHUNK - 1) / CHUNK - 1); /* no chunk more than it needs */
+    uint64_t least_chunks = (x->bytes + CHUNK - 1) / CHUNK, chunks = last - first + 1;
+    if (!x->dense && x->bytes >= CHUNK) assert_int_equal(x->address % CHUNK, 0);
+    assert_in_range(chunks, least_chunks, least_chunks + x->dense); /* no chunk more than it needs */
     for (sl_chunk c = first; c <= last; c++) {
         uint64_t least = sl_suballocator_chunk_bytes(&arena, x->address, x->bytes, c - first);
         uint64_t in_chunk = c < last ? CHUNK : (end - 1) % CHUNK + 1;
@@ -133,6 +135,8 @@ static void take_new(struct place *places, uint32_t p, uint64_t random)
     uint64_t bytes = 1 + (random >> 8) % most[random % 5], address;
     enum sl_group_kind group = (enum sl_group_kind)((random >> 4) % SL_GROUP_PINNED);
     uint64_t used = arena.virtual_bytes_used, room = random >> 40 & 3 ? UINT64_MAX : (random >> 42) % CHUNK;
+    suballocator.dense = random >> 45 & 1;
+    bool dense = suballocator.dense || room < UINT64_MAX;
     enum sl_status status = sl_suballocator_take(&suballocator, bytes, group, room, p, &address);
     if (status) {
         assert_int_equal(status, SL_ERR_NO_MEMORY);
@@ -143,8 +147,8 @@ static void take_new(struct place *places, uint32_t p, uint64_t random)
     assert_true(is_free(places, address, bytes));
     if (room < UINT64_MAX) assert_in_range(arena.virtual_bytes_used, used, used + room);
     /* Where it is packed, those of other groups are not. */
-    if (bytes % CHUNK) assert_int_equal(record_of(address + bytes - 1)->group, group);
-    *x = (struct place){address, bytes, bytes, group};
+    if (bytes % CHUNK && !dense) assert_int_equal(record_of(address + bytes - 1)->group, group);
+    *x = (struct place){address, bytes, bytes, group, dense};
 }
 
 static void places_are_those_of_their_slots(void **state)
@@ -233,6 +237,65 @@ static void a_large_one_has_its_chunks_to_itself(void **state)
     assert_int_equal(arena.chunks_used, 1);
 }
 
+/* --- where memory is short --- */
+
+static void dense_places_go_on_in_the_next_chunk(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {CHUNK / 2 + 1000, CHUNK + 3000, 2 * CHUNK + SL_MIB, SL_TINY_BYTES + 1};
+    enum { COUNT = 100 };
+    suballocator.dense = true;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        uint64_t places[COUNT], whole = whole_granules(sizes[i]);
+        for (uint32_t p = 0; p < COUNT; p++) {
+            places[p] = take(sizes[i], p);
+            if (p) assert_int_equal(places[p], places[p - 1] + whole);
+        }
+        assert_in_range(arena.virtual_bytes_used, COUNT * whole, COUNT * whole + SL_BLOCK_BYTES);
+        for (uint32_t p = 0; p < COUNT; p++)
+            for (uint64_t at = 0; at < sizes[i]; at += SL_MIB)
+                assert_int_equal(sl_suballocator_slot(&arena, places[p] + at), p);
+        for (uint32_t p = 0; p < COUNT; p++) give_back(places[(p * 7) % COUNT], sizes[i]);
+        assert_int_equal(arena.virtual_bytes_used, 0);
+        assert_int_equal(arena.chunks_used, 0);
+    }
+}
+
+static void a_dense_place_ends_before_what_is_not_free(void **state)
+{
+    (void)state;
+    suballocator.dense = true;
+    uint64_t first = take(CHUNK - SL_MIB, 1), next = take_in(SL_MIB, SL_GROUP_FREED, 2);
+    assert_int_equal(next, first + CHUNK); /* another group's */
+    uint64_t third = take(CHUNK - SL_MIB, 3);
+    assert_int_equal(third, next + CHUNK);
+    give_back(third, CHUNK - SL_MIB);
+    give_back(next, SL_MIB);
+    assert_int_equal(take(2 * SL_MIB, 4), first + CHUNK - SL_MIB);
+    /* Nothing is left of an attempt that has too little room. */
+    uint64_t used = arena.virtual_bytes_used, address;
+    assert_int_equal(sl_suballocator_take(&suballocator, 3 * CHUNK, SL_GROUP_LASTING,
+                                          3 * CHUNK - SL_BLOCK_BYTES, 5, &address),
+                     SL_ERR_NO_MEMORY);
+    assert_int_equal(arena.virtual_bytes_used, used);
+}
+
+/* Of more chunks than are remembered. */
+static void room_is_found_wherever_it_is(void **state)
+{
+    (void)state;
+    enum { COUNT = 3 * SL_PARTIAL };
+    static uint64_t places[COUNT];
+    uint64_t address;
+    for (uint32_t p = 0; p < COUNT; p++) places[p] = take(SL_MIB * 3 / 2, p);
+    for (uint32_t p = 0; p < COUNT; p += 2) give_back(places[p], SL_MIB * 3 / 2);
+    for (uint32_t p = 0; p < COUNT; p += 2)
+        assert_int_equal(sl_suballocator_take(&suballocator, SL_MIB * 3 / 2, SL_GROUP_FREED, 0, p, &address),
+                         SL_OK);
+    assert_int_equal(sl_suballocator_take(&suballocator, SL_MIB * 3 / 2, SL_GROUP_FREED, 0, COUNT, &address),
+                     SL_ERR_NO_MEMORY);
+}
+
 /* --- room --- */
 
 static void chunks_grow_by_no_more_than_the_room(void **state)
@@ -318,6 +381,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(gaps_are_used_before_chunks_grow, start, stop),
         cmocka_unit_test_setup_teardown(the_most_room_is_remembered, start, stop),
         cmocka_unit_test_setup_teardown(a_large_one_has_its_chunks_to_itself, start, stop),
+        cmocka_unit_test_setup_teardown(dense_places_go_on_in_the_next_chunk, start, stop),
+        cmocka_unit_test_setup_teardown(a_dense_place_ends_before_what_is_not_free, start, stop),
+        cmocka_unit_test_setup_teardown(room_is_found_wherever_it_is, start, stop),
         cmocka_unit_test_setup_teardown(chunks_grow_by_no_more_than_the_room, start, stop),
         cmocka_unit_test_setup_teardown(a_place_is_taken_again_as_far_as_there_is_room, start, stop),
         cmocka_unit_test_setup_teardown(a_place_in_what_became_a_run_is_taken, start, stop),
