@@ -1,5 +1,7 @@
 #include "fatbin.h"
 
+#include "readable.h"
+
 #include <ctype.h>
 #include <lz4.h>
 #include <stdarg.h>
@@ -51,6 +53,7 @@ _Static_assert(sizeof(struct entry_header) == ENTRY_HEADER_BYTES, "as stored");
 struct report {
     char *text;
     size_t bytes;
+    struct sc_readable *known;
 };
 
 static enum sc_fatbin_status fail(const struct report *report, enum sc_fatbin_status status,
@@ -171,10 +174,12 @@ static enum sc_fatbin_status read_container(const unsigned char *container, size
                     readable);
     memcpy(&header, container, sizeof header);
     if (header.version != 1 || header.header_bytes < sizeof header || header.header_bytes > readable)
-        return fail(report, SC_FATBIN_CORRUPT, "fat binary: header of version %u with %u bytes is not known",
-                    header.version, header.header_bytes);
+        return fail(report, SC_FATBIN_CORRUPT,
+                    "fat binary: header at offset 0 of version %u with %u bytes is not known", header.version,
+                    header.header_bytes);
     if (header.payload_bytes > readable - header.header_bytes)
-        return fail(report, SC_FATBIN_CORRUPT, "fat binary: header claims %llu bytes where %zu are there",
+        return fail(report, SC_FATBIN_CORRUPT,
+                    "fat binary: header at offset 0 claims %llu bytes where %zu are there",
                     (unsigned long long)header.payload_bytes, readable - header.header_bytes);
     const size_t end = header.header_bytes + (size_t)header.payload_bytes;
     struct choice choice = {.found = false};
@@ -203,8 +208,7 @@ static bool looks_like_text(const unsigned char *bytes, size_t readable)
 static enum sc_fatbin_status copy_text(const unsigned char *bytes, size_t readable,
                                        struct sc_fatbin_image *out, const struct report *report)
 {
-    const size_t length =
-        readable == SIZE_MAX ? strlen((const char *)bytes) : strnlen((const char *)bytes, readable);
+    const size_t length = strnlen((const char *)bytes, readable);
     char *text = malloc(length + 1);
     if (!text) return fail(report, SC_FATBIN_NO_MEMORY, "no memory for %zu bytes of PTX", length);
     memcpy(text, bytes, length);
@@ -213,25 +217,21 @@ static enum sc_fatbin_status copy_text(const unsigned char *bytes, size_t readab
     return SC_FATBIN_OK;
 }
 
-/* Reads one image that is not a wrapper. `readable` is SIZE_MAX if only the image itself states its
- * length. */
+/* Reads one image that is not a wrapper. `readable` is SIZE_MAX if only the image itself states its length:
+ * it is not believed beyond the end of the memory that holds the image. */
 static enum sc_fatbin_status read_image(const unsigned char *image, size_t readable, unsigned arch,
                                         struct sc_fatbin_image *out, const struct report *report)
 {
     uint32_t magic = 0;
+    if (readable == SIZE_MAX) {
+        readable = sc_readable_bytes(report->known, image);
+        if (!readable) return fail(report, SC_FATBIN_UNKNOWN, "no memory can be read at the image's address");
+    }
     for (size_t i = 0; i < sizeof magic && i < readable; i++) {
         magic |= (uint32_t)image[i] << (8 * i);
         if (image[i] == '\0') break; /* a text may be shorter than the magic number */
     }
-    if (magic == CONTAINER_MAGIC) {
-        if (readable != SIZE_MAX) return read_container(image, readable, arch, out, report);
-        struct container_header header;
-        memcpy(&header, image, sizeof header);
-        if (header.payload_bytes > SIZE_MAX / 2)
-            return fail(report, SC_FATBIN_CORRUPT, "fat binary: header claims %llu bytes",
-                        (unsigned long long)header.payload_bytes);
-        return read_container(image, header.header_bytes + (size_t)header.payload_bytes, arch, out, report);
-    }
+    if (magic == CONTAINER_MAGIC) return read_container(image, readable, arch, out, report);
     if (magic == 0x464c457fu)
         return fail(report, SC_FATBIN_NO_PTX,
                     "a cubin (ELF) holds machine code only, which needs a real GPU: load PTX or a fat binary "
@@ -241,23 +241,36 @@ static enum sc_fatbin_status read_image(const unsigned char *image, size_t reada
                 magic);
 }
 
+/* Whether the image is a wrapper, which is then copied. */
+static bool is_wrapper(const void *image, struct sc_readable *known, struct wrapper *out)
+{
+    const size_t readable = sc_readable_bytes(known, image);
+    if (readable < sizeof out->magic) return false;
+    memcpy(&out->magic, image, sizeof out->magic);
+    if (out->magic != WRAPPER_MAGIC || readable < sizeof *out) return false;
+    memcpy(out, image, sizeof *out);
+    return true;
+}
+
 /* Unwraps a member of a wrapper's `extra` array, which may be a wrapper itself. */
-static const void *unwrapped(const void *image)
+static const void *unwrapped(const void *image, struct sc_readable *known)
 {
     struct wrapper wrapper;
-    memcpy(&wrapper.magic, image, sizeof wrapper.magic);
-    if (wrapper.magic != WRAPPER_MAGIC) return image;
-    memcpy(&wrapper, image, sizeof wrapper);
-    return wrapper.container;
+    return is_wrapper(image, known, &wrapper) ? wrapper.container : image;
+}
+
+static size_t count_members(const void *const *members, struct sc_readable *known)
+{
+    size_t count = 0, most = sc_readable_bytes(known, members) / sizeof *members;
+    while (count < MAX_UNITS && count < most && members[count]) count++;
+    return count;
 }
 
 static enum sc_fatbin_status read_wrapper(const struct wrapper *wrapper, unsigned arch,
                                           struct sc_fatbin_images *out, const struct report *report)
 {
-    size_t count = 0;
     const bool linked = wrapper->version >= 2 && wrapper->extra;
-    if (linked)
-        while (count < MAX_UNITS && wrapper->extra[count]) count++;
+    size_t count = linked ? count_members(wrapper->extra, report->known) : 0;
     const void *const *members = count ? wrapper->extra : &wrapper->container;
     if (count == 0) count = 1;
 
@@ -266,7 +279,7 @@ static enum sc_fatbin_status read_wrapper(const struct wrapper *wrapper, unsigne
         return fail(report, SC_FATBIN_NO_MEMORY, "fat binary: no memory for %zu images", count);
     enum sc_fatbin_status status = SC_FATBIN_OK;
     for (size_t i = 0; i < count; i++) {
-        const void *member = members[i] ? unwrapped(members[i]) : NULL;
+        const void *member = members[i] ? unwrapped(members[i], report->known) : NULL;
         status = member ? read_image(member, SIZE_MAX, arch, &images.items[images.count], report)
                         : fail(report, SC_FATBIN_CORRUPT, "fat binary: the wrapper names no container");
         if (status == SC_FATBIN_OK) images.count++;
@@ -299,21 +312,18 @@ static enum sc_fatbin_status read_single(const void *image, size_t readable, uns
 enum sc_fatbin_status sc_fatbin_ptx(const void *image, unsigned arch, struct sc_fatbin_images *out, char *why,
                                     size_t why_bytes)
 {
-    const struct report report = {why, why_bytes};
-    if (!image) return fail(&report, SC_FATBIN_UNKNOWN, "no image was given");
-    const unsigned char *bytes = image;
-    static const unsigned char magic[] = {0xb1, 0x43, 0x62, 0x46};
-    for (size_t i = 0; i < sizeof magic; i++)
-        if (bytes[i] != magic[i]) return read_single(image, SIZE_MAX, arch, out, &report);
+    struct sc_readable known = {0};
+    const struct report report = {why, why_bytes, &known};
     struct wrapper wrapper;
-    memcpy(&wrapper, image, sizeof wrapper);
-    return read_wrapper(&wrapper, arch, out, &report);
+    if (!image) return fail(&report, SC_FATBIN_UNKNOWN, "no image was given");
+    if (is_wrapper(image, &known, &wrapper)) return read_wrapper(&wrapper, arch, out, &report);
+    return read_single(image, SIZE_MAX, arch, out, &report);
 }
 
 enum sc_fatbin_status sc_fatbin_ptx_bounded(const void *image, size_t bytes, unsigned arch,
                                             struct sc_fatbin_images *out, char *why, size_t why_bytes)
 {
-    const struct report report = {why, why_bytes};
+    const struct report report = {why, why_bytes, NULL};
     return read_single(image, bytes, arch, out, &report);
 }
 

@@ -9,8 +9,8 @@
  *   - PTX text that ends with a NUL,
  *   - a cubin (ELF), which holds machine code only.
  *
- * Nothing in an image is trusted: every read is checked against the size in the container's header. Thread
- * safety: all functions are pure.
+ * Nothing in an image is trusted: every read is checked against the size in the container's header, and that
+ * against the memory that can be read there. Thread safety: all functions are pure.
  */
 #ifndef SOFTCUDA_FATBIN_H
 #define SOFTCUDA_FATBIN_H
@@ -41,8 +41,7 @@ struct sc_fatbin_images {
  * preference): the newest that is not newer than the device, else the oldest. Architecture-specific variants
  * ("sm_90a") are chosen only if there is nothing else. On success *out is set and owned by the caller
  * (sc_fatbin_images_free). Otherwise *out is unchanged and `why`, of `why_bytes` bytes, receives one line
- * with the error and its offset. pre: `image` is readable for the length in its header or, for text, up to
- * its NUL. */
+ * with the error and its offset. */
 enum sc_fatbin_status sc_fatbin_ptx(const void *image, unsigned arch, struct sc_fatbin_images *out, char *why,
                                     size_t why_bytes);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../cudart/readable.h"
 #include "handle.h"
 #include "image.h"
 #include "log.h"
@@ -43,11 +44,12 @@ bool sc_linked_is(const void *image, size_t bytes)
 CUresult sc_linked_read(const void *image, size_t bytes, struct sc_fatbin_images *out)
 {
     struct header header;
+    if (!bytes) bytes = sc_readable_bytes(&(struct sc_readable){0}, image);
+    if (bytes < sizeof header) return CUDA_ERROR_INVALID_IMAGE;
     memcpy(&header, image, sizeof header);
     uint64_t room = header.bytes - sizeof header, sizes = 8 * header.count;
     *out = (struct sc_fatbin_images){0};
-    if ((bytes && header.bytes > bytes) || header.bytes < sizeof header || header.count > TEXTS_MAX ||
-        sizes > room)
+    if (header.bytes > bytes || header.bytes < sizeof header || header.count > TEXTS_MAX || sizes > room)
         return CUDA_ERROR_INVALID_IMAGE;
     const char *at = (const char *)image + sizeof header + sizes;
     room -= sizes;

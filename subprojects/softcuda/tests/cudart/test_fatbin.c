@@ -12,6 +12,10 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 static const char *folder;
 
 struct file {
@@ -179,6 +183,103 @@ static void test_flipped(void **state)
     }
 }
 
+#define PAGE 4096u
+
+/* Maps the file's bytes so that they end where a mapping ends; behind it there is, with `neighbour`, other
+ * readable memory. Returns the first byte; *base and *mapped are for munmap. */
+static unsigned char *at_the_end(const struct file *file, bool neighbour, void **base, size_t *mapped)
+{
+    char path[] = "/tmp/fatbin-XXXXXX";
+    const size_t pages = (file->bytes + PAGE - 1) / PAGE * PAGE, lead = pages - file->bytes;
+    const int stored = mkstemp(path);
+    assert_true(stored >= 0);
+    unlink(path);
+    assert_int_equal(pwrite(stored, file->data, file->bytes, (off_t)lead), file->bytes);
+    *mapped = pages + PAGE;
+    *base = mmap(NULL, *mapped, neighbour ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(*base, MAP_FAILED);
+    void *placed = mmap(*base, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, stored, 0);
+    assert_ptr_equal(placed, *base);
+    close(stored);
+    return (unsigned char *)*base + lead;
+}
+
+static enum sc_fatbin_status read_unbounded(const void *data, char *why, size_t why_bytes)
+{
+    struct sc_fatbin_images images = {0};
+    *why = '\0';
+    const enum sc_fatbin_status status = sc_fatbin_ptx(data, 80, &images, why, why_bytes);
+    if (status == SC_FATBIN_OK)
+        sc_fatbin_images_free(&images);
+    else
+        assert_true(why[0] != '\0');
+    return status;
+}
+
+static void add_to(unsigned char *number, uint64_t more)
+{
+    uint64_t value;
+    memcpy(&value, number, sizeof value);
+    value += more;
+    memcpy(number, &value, sizeof value);
+}
+
+/* Breaks if a length in a header is believed beyond the end of the object that holds the image. */
+static void test_lengths_that_lie(void **state)
+{
+    (void)state;
+    struct file file = load("none");
+    char why[256];
+    for (int neighbour = 0; neighbour < 2; neighbour++) {
+        void *base;
+        size_t mapped;
+        unsigned char *image = at_the_end(&file, neighbour, &base, &mapped);
+        assert_int_equal(read_unbounded(image, why, sizeof why), SC_FATBIN_OK);
+        for (int bit = 0; bit < 64; bit++) {
+            add_to(image + 8, UINT64_C(1) << bit); /* of all entries */
+            assert_int_equal(read_unbounded(image, why, sizeof why), SC_FATBIN_CORRUPT);
+            assert_non_null(strstr(why, "header at offset 0 claims"));
+            add_to(image + 8, -(UINT64_C(1) << bit));
+            add_to(image + 24, UINT64_C(1) << bit); /* of the first entry */
+            assert_int_not_equal(read_unbounded(image, why, sizeof why), SC_FATBIN_OK);
+            assert_non_null(strstr(why, "offset"));
+            add_to(image + 24, -(UINT64_C(1) << bit));
+        }
+        assert_int_equal(read_unbounded(image, why, sizeof why), SC_FATBIN_OK);
+        munmap(base, mapped);
+    }
+    free(file.data);
+}
+
+/* Breaks if a text without a NUL, an image of a few bytes, or an address where there is nothing is read
+ * beyond the end of the memory. */
+static void test_the_end_of_memory(void **state)
+{
+    (void)state;
+    static const char text[] = ".version 9.0";
+    char why[256];
+    unsigned char *pages = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_int_equal(mprotect(pages, PAGE, PROT_READ | PROT_WRITE), 0);
+    unsigned char *end = pages + PAGE;
+    memcpy(end - strlen(text), text, strlen(text));
+    assert_int_equal(read_unbounded(end - strlen(text), why, sizeof why), SC_FATBIN_OK);
+    assert_int_equal(read_unbounded(end, why, sizeof why), SC_FATBIN_UNKNOWN);
+    const uint32_t wrapper = 0x466243b1u, container = 0xba55ed50u;
+    memcpy(end - 4, &wrapper, 4);
+    assert_int_equal(read_unbounded(end - 4, why, sizeof why), SC_FATBIN_UNKNOWN);
+    memcpy(end - 4, &container, 4);
+    assert_int_equal(read_unbounded(end - 4, why, sizeof why), SC_FATBIN_CORRUPT);
+    end[-1] = 0xb1;
+    assert_int_equal(read_unbounded(end - 1, why, sizeof why), SC_FATBIN_UNKNOWN);
+    const void *const units[] = {end, NULL};
+    const struct wrapper linked = {0x466243b1u, 2, end, units},
+                         endless = {0x466243b1u, 2, end, (void *)(end - 8)};
+    memcpy(end - 8, &(const void *){end}, 8);
+    assert_int_equal(read_unbounded(&linked, why, sizeof why), SC_FATBIN_UNKNOWN);
+    assert_int_equal(read_unbounded(&endless, why, sizeof why), SC_FATBIN_UNKNOWN);
+    munmap(pages, 2 * PAGE);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) return 2;
@@ -187,6 +288,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_compression), cmocka_unit_test(test_wrappers),
         cmocka_unit_test(test_machine_code_only), cmocka_unit_test(test_text),
         cmocka_unit_test(test_truncated),         cmocka_unit_test(test_flipped),
+        cmocka_unit_test(test_lengths_that_lie),  cmocka_unit_test(test_the_end_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
