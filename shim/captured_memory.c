@@ -37,7 +37,8 @@ struct capture {
     CUuserObject object;
     struct memory *memory;
     struct freed_elsewhere *frees;
-    bool over; /* no graph refers to it */
+    bool over;    /* no graph refers to it */
+    bool refused; /* it is not known whether one does */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no driver function is called while it is held */
@@ -54,26 +55,31 @@ struct stream_capture {
     unsigned long long stream; /* its id; 0: unknown */
 };
 
-static bool capture_of(CUstream stream, struct stream_capture *out)
+enum { TRIES = 8 };
+
+/* Whether the stream captures. Unknown: the driver does not say; *refused is its status. */
+static struct sl_answer capture_of(CUstream stream, struct stream_capture *out, CUresult *refused)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    bool able = driver && driver->stream_get_capture_info && driver->user_object_create &&
-                driver->user_object_release && driver->graph_retain_user_object;
-    if (!able ||
-        driver->stream_get_capture_info(stream, &status, &out->id, &out->graph, NULL, NULL) != CUDA_SUCCESS ||
-        status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-        return false;
+    if (!driver || !driver->stream_get_capture_info || !driver->user_object_create ||
+        !driver->graph_retain_user_object)
+        return sl_answer_of(false);
+    *refused = CUDA_ERROR_UNKNOWN;
+    for (int t = 0; t < TRIES && *refused != CUDA_SUCCESS; t++)
+        *refused = driver->stream_get_capture_info(stream, &status, &out->id, &out->graph, NULL, NULL);
+    if (*refused != CUDA_SUCCESS) return sl_no_answer();
+    if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return sl_answer_of(false);
     if (!driver->stream_get_id || driver->stream_get_id(stream, &out->stream) != CUDA_SUCCESS)
         out->stream = 0;
-    return true;
+    return sl_answer_of(true);
 }
 
 /* Precondition: the lock is held. */
 static struct capture *find_capture(cuuint64_t id)
 {
     struct capture *capture = captures;
-    while (capture && (capture->over || capture->id != id)) capture = capture->next;
+    while (capture && (capture->over || capture->refused || capture->id != id)) capture = capture->next;
     return capture;
 }
 
@@ -134,10 +140,8 @@ static enum sl_status add_capture(const struct stream_capture *where)
     if (!capture) return SL_ERR_NO_MEMORY;
     capture->id = where->id;
     if (driver->user_object_create(&capture->object, capture, end_capture, 1,
-                                   CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) != CUDA_SUCCESS) {
-        free(capture);
-        return SL_ERR_UNSUPPORTED;
-    }
+                                   CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) != CUDA_SUCCESS)
+        return SL_ERR_UNSUPPORTED; /* an object may refer to the entry all the same */
     pthread_mutex_lock(&lock);
     capture->number = number_of(where->graph); /* several captures may extend one graph */
     if (!capture->number) capture->number = ++graphs;
@@ -149,7 +153,10 @@ static enum sl_status add_capture(const struct stream_capture *where)
     if (driver->graph_retain_user_object(where->graph, capture->object, 1, CU_GRAPH_USER_OBJECT_MOVE) ==
         CUDA_SUCCESS)
         return SL_OK;
-    driver->user_object_release(capture->object, 1); /* ends the capture's entry */
+    /* The graph may refer to the entry all the same, so that it must not be released. */
+    pthread_mutex_lock(&lock);
+    capture->refused = true;
+    pthread_mutex_unlock(&lock);
     return SL_ERR_UNSUPPORTED;
 }
 
@@ -202,7 +209,7 @@ bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUd
 {
     struct stream_capture where;
     bool known;
-    if (!capture_of(stream, &where)) return false;
+    if (!sl_is_yes(capture_of(stream, &where, result))) return false; /* the driver has memory for both */
     CUdeviceptr again = take_freed(&where, bytes, &known);
     *result = CUDA_SUCCESS;
     if (again) {
@@ -263,7 +270,9 @@ bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *r
 {
     struct stream_capture where;
     struct capture *owner;
-    if (!atomic_load(&any) || !capture_of(stream, &where)) return false;
+    if (!atomic_load(&any)) return false;
+    struct sl_answer captures_here = capture_of(stream, &where, result);
+    if (!sl_is_yes(captures_here)) return !sl_is_no(captures_here);
     pthread_mutex_lock(&lock);
     struct memory *memory = find_memory(address, &owner);
     bool was_freed = memory && memory->freed, own = memory && owner->id == where.id;
@@ -279,15 +288,21 @@ bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *r
     return true;
 }
 
-/* An event after all work given to the stream so far. NULL: there is no stream, or the driver refuses. */
-static CUevent point_of(const CUstream *stream)
+/* An event after all work given to the stream so far, or NULL where there is no stream or its work is done. */
+static CUresult point_of(const CUstream *stream, CUevent *out)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    CUevent event;
-    if (!stream || driver->event_create(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return NULL;
-    if (driver->event_record(event, *stream) == CUDA_SUCCESS) return event;
-    driver->event_destroy(event);
-    return NULL;
+    *out = NULL;
+    if (!stream) return CUDA_SUCCESS;
+    CUresult result = driver->event_create(out, CU_EVENT_DISABLE_TIMING);
+    if (result != CUDA_SUCCESS) {
+        *out = NULL;
+        return driver->stream_synchronize(*stream);
+    }
+    if (sl_runtime_record(*out, *stream) == SL_OK) return CUDA_SUCCESS;
+    driver->event_destroy(*out);
+    *out = NULL;
+    return CUDA_ERROR_UNKNOWN;
 }
 
 bool sl_captured_free(CUdeviceptr address, const CUstream *stream, CUresult *result)
@@ -298,7 +313,9 @@ bool sl_captured_free(CUdeviceptr address, const CUstream *stream, CUresult *res
     bool known = find_memory(address, &owner) != NULL;
     pthread_mutex_unlock(&lock);
     if (!known) return false;
-    CUevent behind = point_of(stream);
+    CUevent behind;
+    *result = point_of(stream, &behind);
+    if (*result != CUDA_SUCCESS) return true; /* it stays in use */
     pthread_mutex_lock(&lock);
     struct memory *memory = find_memory(address, &owner);
     *result = !memory || memory->freed || !memory->in_use ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -345,10 +362,10 @@ static void free_elsewhere(uint64_t graph)
         }
 }
 
-/* Marks the memory that the launch allocates as in use. Returns a free that the launch has to wait for, or
- * NULL. Memory that is not in use can only be touched by a launch of its own graph, which allocates it.
+/* Marks the memory that the launch allocates as in use. Returns a free that the launch has to wait for, of
+ * memory at *address, or NULL. Memory that is not in use can only be touched by a launch of its own graph, which allocates it.
  * Precondition: the lock is held. */
-static CUevent take_into_use(uint64_t graph, const struct sl_footprint *footprint)
+static CUevent take_into_use(uint64_t graph, const struct sl_footprint *footprint, CUdeviceptr *address)
 {
     for (struct capture *capture = captures; capture; capture = capture->next)
         for (struct memory *memory = capture->memory; memory; memory = memory->next) {
@@ -357,6 +374,7 @@ static CUevent take_into_use(uint64_t graph, const struct sl_footprint *footprin
             CUevent behind = memory->behind;
             memory->in_use = true;
             memory->behind = NULL;
+            *address = memory->address;
             atomic_fetch_add(&changes, 1); /* another graph may free it */
             if (behind) return behind;
         }
@@ -366,11 +384,11 @@ static CUevent take_into_use(uint64_t graph, const struct sl_footprint *footprin
 /* One step of the launch. *behind: a free that it has to wait for, and then goes on; NULL: it was the last.
  */
 static CUresult take_step(struct sl_captured_part *part, const struct sl_footprint *footprint, bool first,
-                          CUevent *behind)
+                          CUdeviceptr *address, CUevent *behind)
 {
     pthread_mutex_lock(&lock);
     bool refused = first && !part->frees && holds_memory(part->graph);
-    *behind = refused ? NULL : take_into_use(part->graph, footprint);
+    *behind = refused ? NULL : take_into_use(part->graph, footprint, address);
     if (!refused && !*behind) free_elsewhere(part->graph);
     part->holds = holds_memory(part->graph);
     part->seen = atomic_load(&changes);
@@ -378,18 +396,38 @@ static CUresult take_step(struct sl_captured_part *part, const struct sl_footpri
     return refused ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
+/* The launch cannot wait for the free and is not made: the next one waits for it. */
+static void put_back(struct sl_captured_part *part, CUdeviceptr address, CUevent behind)
+{
+    struct capture *owner;
+    pthread_mutex_lock(&lock);
+    struct memory *memory = find_memory(address, &owner);
+    bool kept = memory && !memory->behind;
+    if (kept) {
+        memory->in_use = false;
+        memory->behind = behind;
+    }
+    part->holds = holds_memory(part->graph);
+    part->seen = 0;
+    pthread_mutex_unlock(&lock);
+    if (!kept) sl_driver_functions()->event_destroy(behind);
+}
+
 CUresult sl_captured_launch(struct sl_captured_part *part, const struct sl_footprint *footprint,
                             CUstream stream)
 {
-    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUdeviceptr address = 0;
     CUevent behind;
     if (part->seen == atomic_load(&changes))
         return part->holds && !part->frees ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    CUresult result = take_step(part, footprint, true, &behind);
+    CUresult result = take_step(part, footprint, true, &address, &behind);
     while (behind) {
-        driver->stream_wait_event(stream, behind, 0);
-        driver->event_destroy(behind);
-        take_step(part, footprint, false, &behind);
+        if (sl_runtime_order(stream, behind)) {
+            put_back(part, address, behind);
+            return CUDA_ERROR_UNKNOWN;
+        }
+        sl_driver_functions()->event_destroy(behind);
+        take_step(part, footprint, false, &address, &behind);
     }
     return result;
 }
@@ -407,12 +445,17 @@ void sl_captured_launch_refused(struct sl_captured_part *part)
 
 void sl_captured_out_of_order(CUstream stream)
 {
-    struct stream_capture where;
-    if (!atomic_load(&any) || !capture_of(stream, &where)) return;
+    struct stream_capture where = {0};
+    CUresult refused;
+    if (!atomic_load(&any)) return;
+    struct sl_answer captures_here = capture_of(stream, &where, &refused);
+    if (sl_is_no(captures_here)) return;
+    bool all = !sl_is_yes(captures_here); /* whichever capture it is */
     pthread_mutex_lock(&lock);
-    struct capture *capture = find_capture(where.id);
-    for (struct memory *memory = capture ? capture->memory : NULL; memory; memory = memory->next)
-        if (!where.stream || memory->freed_by == where.stream) memory->freed_by = 0;
+    for (struct capture *capture = captures; capture; capture = capture->next)
+        for (struct memory *memory = capture->memory; memory; memory = memory->next)
+            if (all || (capture->id == where.id && (!where.stream || memory->freed_by == where.stream)))
+                memory->freed_by = 0;
     pthread_mutex_unlock(&lock);
 }
 

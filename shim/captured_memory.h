@@ -22,8 +22,8 @@ bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUd
 bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *result);
 
 /* Frees, outside of captures, memory that no graph frees itself: in the order of `stream` or, if NULL, after
- * the host has waited. The next launch of its graph allocates it again. False: `address` is not captured
- * memory. */
+ * the host has waited. The next launch of its graph allocates it again. *result: if the driver puts nothing
+ * in order, its error, and the memory stays in use. False: `address` is not captured memory. */
 bool sl_captured_free(CUdeviceptr address, const CUstream *stream, CUresult *result);
 
 /* What an executable graph has of captures. */

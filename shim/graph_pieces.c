@@ -18,6 +18,7 @@ struct sl_graph_pieces {
     bool grown;                  /* a piece touches more than when it was cut */
     CUevent last;                /* after the last launch */
     bool launched;
+    bool unrecorded; /* the event is not known to be behind it */
 };
 
 /* Relaxes the capture mode, because graphs may be created during a capture. */
@@ -281,12 +282,14 @@ const struct sl_footprint *sl_graph_pieces_footprint(struct sl_graph_pieces *pie
     return piece->footprint;
 }
 
-void sl_graph_pieces_begin(struct sl_graph_pieces *pieces, CUstream stream)
+bool sl_graph_pieces_begin(struct sl_graph_pieces *pieces, CUstream stream)
 {
-    if (pieces->launched) sl_driver_functions()->stream_wait_event(stream, pieces->last, 0);
+    if (pieces->unrecorded) return sl_runtime_finish() == SL_OK;
+    return !pieces->launched || sl_runtime_order(stream, pieces->last) == SL_OK;
 }
 
 void sl_graph_pieces_end(struct sl_graph_pieces *pieces, CUstream stream)
 {
-    pieces->launched = sl_driver_functions()->event_record(pieces->last, stream) == CUDA_SUCCESS;
+    pieces->launched = true;
+    pieces->unrecorded = sl_runtime_record(pieces->last, stream) != SL_OK;
 }

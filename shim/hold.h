@@ -3,13 +3,14 @@
 #ifndef SLUICE_SHIM_HOLD_H
 #define SLUICE_SHIM_HOLD_H
 
-#include <stdbool.h>
-
 #include "driver_api.h"
 
+struct sl_held;
+
 /* Call these before and after the driver's call that gives such work to the stream. The second takes the
- * result of the first and returns the driver's answer. A capturing stream is given nothing. */
-bool sl_hold(struct sl_call call, CUstream stream);
-CUresult sl_let_go_behind(struct sl_call call, CUstream stream, bool held, CUresult result);
+ * result of the first, which may be NULL, and returns the driver's answer. A capturing stream is given
+ * nothing. */
+struct sl_held *sl_hold(struct sl_call call, CUstream stream);
+CUresult sl_let_go_behind(struct sl_call call, CUstream stream, struct sl_held *held, CUresult result);
 
 #endif

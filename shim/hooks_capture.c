@@ -6,6 +6,7 @@
 #include "base/guards.h"
 #include "base/test_delay.h"
 #include "captured_memory.h"
+#include "device/cuda_capturing.h"
 #include "driver.h"
 #include "work.h"
 
@@ -111,17 +112,19 @@ CUresult sl_hook_cuStreamUpdateCaptureDependencies_v2(struct sl_call call,
     return note_order(call, stream, real(stream, dependencies, edges, count, flags));
 }
 
-/* A capture that ends with an invalid graph has ended; a capture that did not exist has not. */
+/* A capture that ends with an invalid graph has ended; a capture that did not exist, or that the call did not
+ * end, has not. */
 CUresult sl_hook_cuStreamEndCapture(struct sl_call call, sl_fn_cuStreamEndCapture *real, CUstream stream,
                                     CUgraph *graph)
 {
     if (!atomic_load(&captures)) return real(stream, graph);
-    CUstreamCaptureStatus before = CU_STREAM_CAPTURE_STATUS_NONE;
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    bool asked = driver && driver->stream_is_capturing(sl_work_stream(call, stream), &before) == CUDA_SUCCESS;
+    if (!driver) return real(stream, graph);
+    struct sl_answer before = sl_cuda_capturing(driver, sl_work_stream(call, stream), NULL);
     CUresult result = real(stream, graph);
-    if (asked && before != CU_STREAM_CAPTURE_STATUS_NONE) {
-        count_captures(-1);
-    }
+    bool ended = result == CUDA_SUCCESS ||
+                 (sl_is_yes(before) &&
+                  sl_is_no(sl_cuda_capturing(driver, sl_work_stream(call, stream), NULL)));
+    if (ended) count_captures(-1);
     return result;
 }

@@ -1,6 +1,7 @@
 /* Graphs: the memory of their nodes is recorded when they are instantiated or changed. A launch touches this
  * memory. */
 #include "captured_memory.h"
+#include "device/cuda_capturing.h"
 #include "driver.h"
 #include "graph_memory.h"
 #include "graph_walk.h"
@@ -222,15 +223,8 @@ static CUresult launch_one(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgra
         .seen = true,
         .launch = {.kind = SL_LAUNCH_GRAPH, .stream = sl_work_stream(call, stream), .footprint = footprint}};
     sl_runtime_launch_begin(&work.launch);
-    bool held = holds && sl_hold(call, stream);
+    struct sl_held *held = holds ? sl_hold(call, stream) : NULL;
     return sl_work_end(&work, sl_let_go_behind(call, stream, held, real(exec, stream)));
-}
-
-static bool captures(CUstream stream)
-{
-    CUstreamCaptureStatus status;
-    return sl_driver_functions()->stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 /* Launches the graph in as many pieces as it needs, or whole if it fits the current budget. */
@@ -241,7 +235,7 @@ static CUresult launch_pieces(struct sl_call call, sl_fn_cuGraphLaunch *real, CU
     struct sl_fit fit = footprint ? sl_runtime_fit(footprint) : (struct sl_fit){0};
     size_t count = fit.bytes > fit.budget_bytes ? sl_graph_pieces_cut(pieces, fit.budget_bytes) : 0;
     CUresult result = CUDA_SUCCESS;
-    sl_graph_pieces_begin(pieces, sl_work_stream(call, stream));
+    if (!sl_graph_pieces_begin(pieces, sl_work_stream(call, stream))) return CUDA_ERROR_UNKNOWN;
     if (!count) result = launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
         result = launch_one(call, real, sl_graph_pieces_exec(pieces, i), stream,
@@ -258,9 +252,11 @@ CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, C
         return sl_work_end(&work, real(exec, stream));
     }
     const struct sl_footprint *footprint = sl_graphs_footprint(exec);
-    if (captures(sl_work_stream(call, stream)))
+    CUresult result = CUDA_SUCCESS;
+    struct sl_answer captures = sl_cuda_capturing(sl_driver_functions(), sl_work_stream(call, stream), &result);
+    if (sl_is_yes(captures))
         return launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
-    CUresult result = sl_graphs_launch(exec, sl_work_stream(call, stream));
+    if (sl_is_no(captures)) result = sl_graphs_launch(exec, sl_work_stream(call, stream));
     if (result != CUDA_SUCCESS) return result;
     struct sl_graph_pieces *pieces = sl_graphs_pieces(exec);
     result = pieces ? launch_pieces(call, real, exec, stream, pieces)

@@ -1,95 +1,127 @@
 /* Host functions, waits for words in memory and for other interfaces. */
 #include "hold.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "driver.h"
 #include "stream_state.h"
 #include "work.h"
 
-struct host_function {
-    CUhostFn function;
+/* What is counted while it holds a stream up. The caller and what runs in the stream have a reference each,
+ * because the driver may say that it refused a call and run the function all the same. */
+struct sl_held {
+    CUhostFn function; /* the program's, or NULL */
+    CUstreamCallback callback;
     void *data;
+    bool stays; /* it may have been captured: a graph may run it again */
+    _Atomic bool over;
+    _Atomic int references;
 };
 
-/* Runs on a thread of the driver, where its functions must not be called. */
-static void CUDA_CB run_host_function(void *argument)
+static struct sl_held *hold(struct sl_held what)
 {
-    struct host_function host = *(struct host_function *)argument;
-    free(argument);
-    host.function(host.data);
-    sl_runtime_hold(-1);
+    struct sl_held *held = malloc(sizeof *held);
+    sl_runtime_hold(1); /* for good, if there is no memory */
+    if (!held) return NULL;
+    *held = what;
+    atomic_store(&held->references, 2);
+    return held;
 }
 
-struct callback {
-    CUstreamCallback function;
-    void *data;
-};
+static void drop(struct sl_held *held)
+{
+    if (atomic_fetch_sub(&held->references, 1) == 1 && !held->stays) free(held);
+}
+
+static void count_down(struct sl_held *held)
+{
+    if (!atomic_exchange(&held->over, true)) sl_runtime_hold(-1);
+}
+
+/* On a thread of the driver, where its functions must not be called. */
+static void has_run(struct sl_held *held)
+{
+    count_down(held);
+    if (!held->stays) drop(held);
+}
+
+/* The caller's part, after the driver's answer. */
+static CUresult answered(struct sl_held *held, CUresult result)
+{
+    if (result != CUDA_SUCCESS) count_down(held);
+    drop(held);
+    return result;
+}
+
+static void CUDA_CB run_host_function(void *argument)
+{
+    struct sl_held *held = argument;
+    if (held->function) held->function(held->data);
+    has_run(held);
+}
 
 static void CUDA_CB run_callback(CUstream stream, CUresult result, void *argument)
 {
-    struct callback callback = *(struct callback *)argument;
-    free(argument);
-    callback.function(stream, result, callback.data);
-    sl_runtime_hold(-1);
+    struct sl_held *held = argument;
+    held->callback(stream, result, held->data);
+    has_run(held);
 }
 
-static void CUDA_CB release(void *nothing)
-{
-    (void)nothing;
-    sl_runtime_hold(-1);
-}
-
-/* A captured call becomes a node of a graph, which the program may inspect. */
-static bool is_seen(struct sl_call call, CUstream stream)
+/* Whether it is counted. A call that is known to be captured is not: it becomes a node of a graph, which the
+ * program may inspect. */
+static bool is_seen(struct sl_call call, CUstream stream, bool *stays)
 {
     if (!sl_runtime_running() || !sl_session_on_stream(stream)) return false;
     sl_runtime_work_comes();
-    return sl_stream_takes_work(sl_work_stream(call, stream));
+    struct sl_answer captures = sl_stream_captures(sl_work_stream(call, stream), NULL);
+    *stays = !sl_is_no(captures);
+    return !sl_is_yes(captures);
 }
 
 CUresult sl_hook_cuLaunchHostFunc(struct sl_call call, sl_fn_cuLaunchHostFunc *real, CUstream stream,
                                   CUhostFn function, void *data)
 {
-    struct host_function *host = function && is_seen(call, stream) ? malloc(sizeof *host) : NULL;
-    if (!host) return real(stream, function, data);
-    *host = (struct host_function){function, data};
-    sl_runtime_hold(1);
-    CUresult result = real(stream, run_host_function, host);
-    if (result == CUDA_SUCCESS) return result;
-    sl_runtime_hold(-1);
-    free(host);
-    return result;
+    struct sl_held what = {.function = function, .data = data};
+    struct sl_held *held = function && is_seen(call, stream, &what.stays) ? hold(what) : NULL;
+    if (!held) return real(stream, function, data);
+    return answered(held, real(stream, run_host_function, held));
 }
 
 CUresult sl_hook_cuStreamAddCallback(struct sl_call call, sl_fn_cuStreamAddCallback *real, CUstream stream,
                                      CUstreamCallback function, void *data, unsigned flags)
 {
-    struct callback *callback = function && is_seen(call, stream) ? malloc(sizeof *callback) : NULL;
-    if (!callback) return real(stream, function, data, flags);
-    *callback = (struct callback){function, data};
-    sl_runtime_hold(1);
-    CUresult result = real(stream, run_callback, callback, flags);
-    if (result == CUDA_SUCCESS) return result;
-    sl_runtime_hold(-1);
-    free(callback);
-    return result;
+    struct sl_held what = {.callback = function, .data = data};
+    struct sl_held *held = function && is_seen(call, stream, &what.stays) ? hold(what) : NULL;
+    if (!held) return real(stream, function, data, flags);
+    return answered(held, real(stream, run_callback, held, flags));
 }
 
-bool sl_hold(struct sl_call call, CUstream stream)
+struct sl_held *sl_hold(struct sl_call call, CUstream stream)
 {
-    if (!is_seen(call, stream) || !sl_driver_functions()->launch_host_func) return false;
-    sl_runtime_hold(1);
-    return true;
+    struct sl_held what = {0};
+    if (!is_seen(call, stream, &what.stays) || !sl_driver_functions()->launch_host_func) return NULL;
+    return hold(what);
 }
 
-/* Enqueues a host function behind the wait; when it runs, the wait is over. */
-CUresult sl_let_go_behind(struct sl_call call, CUstream stream, bool held, CUresult result)
+enum { TRIES = 8 };
+
+/* Enqueues a host function behind the wait, even if the driver says that it refused the wait; when the
+ * function runs, the wait is over. If it cannot be enqueued behind a wait, the stream counts as held up for
+ * good. */
+CUresult sl_let_go_behind(struct sl_call call, CUstream stream, struct sl_held *held, CUresult result)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    if (held && (result != CUDA_SUCCESS ||
-                 driver->launch_host_func(sl_work_stream(call, stream), release, NULL) != CUDA_SUCCESS))
-        sl_runtime_hold(-1);
+    CUresult behind = CUDA_ERROR_UNKNOWN;
+    if (!held) return result;
+    for (int t = 0; t < TRIES && behind != CUDA_SUCCESS; t++)
+        behind = driver->launch_host_func(sl_work_stream(call, stream), run_host_function, held);
+    if (behind != CUDA_SUCCESS && result != CUDA_SUCCESS)
+        count_down(held);
+    else if (behind != CUDA_SUCCESS)
+        sl_warn_once("the driver does not say when a wait is over: from now on nothing waits for a stream");
+    drop(held);
     return result;
 }
 
@@ -97,7 +129,7 @@ CUresult sl_let_go_behind(struct sl_call call, CUstream stream, bool held, CUres
     CUresult sl_hook_##symbol(struct sl_call call, sl_fn_##symbol *real, CUstream stream,                    \
                               CUdeviceptr address, type value, unsigned flags)                               \
     {                                                                                                        \
-        bool held = sl_hold(call, stream);                                                                   \
+        struct sl_held *held = sl_hold(call, stream);                                                           \
         return sl_let_go_behind(call, stream, held, real(stream, address, value, flags));                    \
     }
 WAIT_VALUE(cuStreamWaitValue32, cuuint32_t)
@@ -109,7 +141,7 @@ WAIT_VALUE(cuStreamWaitValue64_v2, cuuint64_t)
     CUresult sl_hook_##symbol(struct sl_call call, sl_fn_##symbol *real, CUstream stream, unsigned count,    \
                               void *operations, unsigned flags)                                              \
     {                                                                                                        \
-        bool held = sl_hold(call, stream);                                                                   \
+        struct sl_held *held = sl_hold(call, stream);                                                           \
         return sl_let_go_behind(call, stream, held, real(stream, count, operations, flags));                 \
     }
 BATCH(cuStreamBatchMemOp)
@@ -120,6 +152,6 @@ CUresult sl_hook_cuWaitExternalSemaphoresAsync(struct sl_call call, sl_fn_cuWait
                                                const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *parameters,
                                                unsigned count, CUstream stream)
 {
-    bool held = sl_hold(call, stream);
+    struct sl_held *held = sl_hold(call, stream);
     return sl_let_go_behind(call, stream, held, real(semaphores, parameters, count, stream));
 }

@@ -43,6 +43,17 @@ static CUresult given(enum sl_status status, const struct sl_allocation *freed)
     return CUDA_SUCCESS;
 }
 
+/* Waits for all work. Where no stream can be waited for, the context is, unless a stream captures. */
+static CUresult finish(void)
+{
+    if (sl_runtime_finish() == SL_OK) return CUDA_SUCCESS;
+    if (sl_captures_any()) return CUDA_ERROR_UNKNOWN;
+    struct sl_sync_mark before = sl_runtime_synchronizing();
+    CUresult result = sl_driver_functions()->ctx_synchronize();
+    if (result == CUDA_SUCCESS) sl_runtime_synchronized(before);
+    return result;
+}
+
 /* The driver waits for all work before it frees memory of cuMemAlloc, and programs rely on this when they
  * read host memory that kernels have written; not so for memory of pools. Precondition: the context that owns
  * `address` is current. */
@@ -51,7 +62,9 @@ static CUresult give(CUdeviceptr address)
     struct sl_allocation freed = {0};
     bool live = sl_runtime_find(address, &freed) && freed.address == address;
     if (live && freed.tag & SL_TAG_MAPPING) return CUDA_ERROR_INVALID_VALUE;
-    if (live && !(freed.tag & SL_TAG_POOL) && SL_GUARD(FREE_FINISHES)) sl_runtime_finish();
+    bool waits = live && !(freed.tag & SL_TAG_POOL) && SL_GUARD(FREE_FINISHES);
+    CUresult waited = waits ? finish() : CUDA_SUCCESS;
+    if (waited != CUDA_SUCCESS) return waited; /* not freed */
     enum sl_status status = sl_runtime_free_everywhere(address, &freed);
     return given(status, &freed);
 }
@@ -128,8 +141,7 @@ static CUresult give_entered(CUdeviceptr address)
     if (result == CUDA_SUCCESS) result = sl_capture_forbids();
     if (result != CUDA_SUCCESS) return result;
     if (!sl_captured_free(address, NULL, &result)) return give(address);
-    if (result == CUDA_SUCCESS) sl_runtime_finish();
-    return result;
+    return result == CUDA_SUCCESS ? finish() : result;
 }
 
 /* As with the driver, any context may be current, or none. */

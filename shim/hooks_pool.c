@@ -62,8 +62,10 @@ static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, C
     if (*result != CUDA_SUCCESS) return true;
     *result = CUDA_ERROR_OUT_OF_MEMORY;
     sl_captured_settle();
-    if (!sl_stream_takes_work(sl_work_stream(call, stream)))
+    struct sl_answer captures = sl_stream_captures(sl_work_stream(call, stream), NULL);
+    if (sl_is_yes(captures))
         return sl_captured_alloc(call, sl_work_stream(call, stream), bytes, address, result);
+    if (!sl_is_no(captures)) return false; /* the driver knows what it is */
     if (!sl_pool_take(number, bytes)) return true;
     uint64_t given;
     enum sl_status status = sl_runtime_alloc_async(bytes, sl_site_here(call.caller), number,
@@ -78,7 +80,7 @@ static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, C
 /* What a capture allocates is charged with its graph. */
 static void charge_driver_s(struct sl_call call, CUdeviceptr address, size_t bytes, CUstream stream)
 {
-    if (!sl_session_charges() || !sl_stream_takes_work(sl_work_stream(call, stream)) ||
+    if (!sl_session_charges() || sl_is_yes(sl_stream_captures(sl_work_stream(call, stream), NULL)) ||
         !on_our_device(address))
         return;
     CUmemoryPool pool = pool_of(address);
@@ -113,10 +115,12 @@ CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFr
 }
 
 /* Frees memory of ours. False: ask the driver, which refuses: during a capture it accepts memory of graphs
- * only. */
+ * only. Where it is not known whether the stream captures, the memory is kept. */
 static bool free_ours(CUdeviceptr address, CUstream stream, CUresult *result)
 {
-    if (!sl_stream_takes_work(stream)) return sl_captured_free_in_order(address, stream, result);
+    struct sl_answer captures = sl_stream_captures(stream, result);
+    if (sl_is_yes(captures)) return sl_captured_free_in_order(address, stream, result);
+    if (!sl_is_no(captures)) return true;
     if (!sl_captured_free(address, &stream, result)) *result = sl_memory_give_async(address, stream);
     return true;
 }

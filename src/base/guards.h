@@ -28,7 +28,10 @@
     X(SERIALS_DIFFER)         /* a stream is not mistaken for another that had its number */                 \
     X(LATER_BY_RECORDING)     /* a point replaces another only if it was recorded after it */                \
     X(PASSED_BEFORE)          /* memory freed while the host waits for the context has not passed */         \
-    X(QUIET_BEFORE)           /* a launch made while it waits is not done */
+    X(QUIET_BEFORE)           /* a launch made while it waits is not done */                                 \
+    X(UNSURE_IS_AHEAD)        /* what could not be recorded has not passed */                                \
+    X(UNKNOWN_IS_IN_USE)      /* a launch counts although it is not known whether its stream captures */     \
+    X(HANDLES_ARE_HELD)       /* no stream is destroyed while another thread records an event on it */
 
 enum sl_guard {
     SL_GUARD_NONE,

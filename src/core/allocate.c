@@ -14,23 +14,24 @@
 
 #define APART_TRIES 32
 
-/* Whether the slot's next user would have to wait for a free behind a collective that is not over.
- * `serial`: of the user's stream; 0: the user may be on any stream. */
-static bool lies_behind_peers(struct sl_core *core, const struct sl_slot *slot, uint64_t serial)
+/* Whether the slot's next user would have to wait for a free behind a collective that is not over, or cannot
+ * wait. `serial`: of the user's stream; 0: the user may be on any stream. */
+static bool is_unsuitable(struct sl_core *core, const struct sl_slot *slot, uint64_t serial)
 {
     struct sl_waits waits = {0};
-    bool behind = false;
-    if (!sl_behind_any(&core->migrator.behind) || !SL_GUARD(NOTHING_BEHIND_PEERS)) return false;
+    bool peers = sl_behind_any(&core->migrator.behind) && SL_GUARD(NOTHING_BEHIND_PEERS);
+    if (!peers && !sl_frees_any_unsure(&core->reuse.frees)) return false;
     sl_frees_peek(&core->reuse.frees, slot->address, slot->address + slot->bytes, &waits);
-    for (uint32_t w = 0; w < waits.count && !behind; w++)
+    bool behind = waits.unsure;
+    for (uint32_t w = 0; w < waits.count && !behind && peers; w++)
         behind = (!serial || waits.at[w].serial != serial) &&
                  sl_behind_is(&core->migrator.behind, waits.at[w].serial);
     sl_waits_end(&waits, &core->reuse.frees);
     return behind;
 }
 
-/* Places an allocation where its stream need not wait for a collective, since the collective's peers may wait
- * for work that this stream gets later. Unsuitable places are held until a suitable one is found; if there is
+/* Places an allocation where its stream can wait, and need not wait for a collective, since the collective's
+ * peers may wait for work that this stream gets later. Unsuitable places are held until a suitable one is found; if there is
  * none, an unsuitable one is used. */
 static enum sl_status place_apart(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t *slot)
 {
@@ -39,7 +40,7 @@ static enum sl_status place_apart(struct sl_core *core, uint64_t bytes, uint64_t
     uint32_t count = 0, s;
     enum sl_status status = sl_place(placement, bytes, site, slot);
     while (status == SL_OK && count < APART_TRIES &&
-           lies_behind_peers(core, &placement->slots[*slot], core->arena.serial)) {
+           is_unsuitable(core, &placement->slots[*slot], core->arena.serial)) {
         held[count++] = placement->slots[*slot].address;
         status = sl_place(placement, bytes, site, slot);
     }
@@ -84,6 +85,30 @@ static bool is_for_device(struct sl_core *core, uint64_t bytes, uint64_t site)
     return room;
 }
 
+/* Takes back the slot, whose memory cannot be waited for: the driver has other memory. Precondition: the
+ * order lock is held. */
+static enum sl_status refuse(struct sl_core *core, uint32_t slot)
+{
+    sl_reuse_refused(&core->reuse, &core->placement.slots[slot]);
+    sl_slot_life_end(core, slot);
+    sl_host_share_changed(&core->host);
+    return SL_ERR_UNSUPPORTED;
+}
+
+/* Frees that could not be put in order are tried again, and so are those that wait for other devices. */
+static void look_at_frees(struct sl_core *core)
+{
+    struct sl_frees *frees = &core->reuse.frees;
+    if (sl_late_frees_any()) sl_late_frees_look();
+    if (!sl_frees_any_unsure(frees) || !sl_core_may_record(core)) return;
+    uint64_t until = sl_frees_now(frees);
+    struct sl_points *points = sl_streams_points(&core->streams);
+    if (sl_points_are_unsure(points))
+        sl_points_void(frees, points);
+    else
+        sl_frees_mend(frees, until, points);
+}
+
 static enum sl_status alloc_for_all(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
                                     uint64_t *address)
 {
@@ -91,10 +116,10 @@ static enum sl_status alloc_for_all(struct sl_core *core, uint64_t bytes, uint64
     SL_TEST_DELAY(ALLOC);
     sl_lock(&core->order);
     enum sl_status status = place(core, bytes, site, tag, 0, &slot);
-    if (status == SL_OK) {
-        sl_reuse_by_all(&core->reuse, &core->placement.slots[slot]);
+    if (status == SL_OK && sl_reuse_by_all(&core->reuse, &core->placement.slots[slot]))
         *address = core->placement.slots[slot].address;
-    }
+    else if (status == SL_OK)
+        status = refuse(core, slot);
     sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
     return status;
@@ -111,7 +136,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
 {
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
-    if (sl_late_frees_any()) sl_late_frees_look();
+    look_at_frees(core);
     enum sl_status status = alloc_for_all(core, bytes, site, tag, address);
     if (status == SL_ERR_NO_MEMORY && finds_more(core, bytes))
         status = alloc_for_all(core, bytes, site, tag, address);
@@ -135,7 +160,10 @@ static enum sl_status alloc_for_stream(struct sl_core *core, uint64_t bytes, uin
     }
     sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
-    sl_reuse_wait(&core->reuse, &reuse, stream);
+    if (status || sl_reuse_wait(&core->reuse, &reuse, stream) == SL_OK) return status;
+    sl_lock(&core->order);
+    status = refuse(core, slot);
+    sl_unlock(&core->order);
     return status;
 }
 
@@ -144,7 +172,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
 {
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
-    if (sl_late_frees_any()) sl_late_frees_look();
+    look_at_frees(core);
     enum sl_status status = alloc_for_stream(core, bytes, site, tag, stream, address);
     if (status == SL_ERR_NO_MEMORY && finds_more(core, bytes))
         status = alloc_for_stream(core, bytes, site, tag, stream, address);
@@ -240,7 +268,7 @@ enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reporte
     struct sl_chunk_range range = {0};
     sl_lock(&core->order);
     uint32_t s = slot_at(core, address);
-    bool live = s != SL_NONE, idle = !core->streams.active && !core->streams.gone.count;
+    bool live = s != SL_NONE, idle = !sl_streams_any_work(&core->streams);
     if (live && idle) range = end_slot(core, s, reported, freed); /* no work to wait for */
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;

@@ -35,7 +35,7 @@ bool sl_late_frees_any(void)
 static bool has_work(struct sl_core *core)
 {
     sl_lock(&core->order);
-    bool work = core->streams.active || core->streams.gone.count;
+    bool work = sl_streams_any_work(&core->streams);
     sl_unlock(&core->order);
     return work;
 }
@@ -101,12 +101,24 @@ static uint64_t last_for(uint32_t number)
     return last;
 }
 
-/* Whether events can be recorded on the core's streams, and its work will end without further calls of the
- * program. */
-static bool may_ask(struct sl_core *core)
+bool sl_core_may_record(struct sl_core *core)
 {
     return !sl_migrator_is_held(&core->migrator) && !sl_behind_is(&core->migrator.behind, 0) &&
            !atomic_load(&core->streams.captures);
+}
+
+/* False: the driver does not say where the core's work ends. */
+static bool take_points(struct sl_core *core, struct sl_waits *out)
+{
+    struct sl_points *points = sl_streams_points(&core->streams);
+    bool sure = !sl_points_are_unsure(points);
+    if (points && sure)
+        sl_points_give(&core->reuse.frees, points, out);
+    else
+        sl_points_void(&core->reuse.frees, points);
+    sure &= !out->unsure;
+    if (!sure) sl_waits_end(out, &core->reuse.frees);
+    return sure;
 }
 
 static void advance(struct sl_core *core, bool waits)
@@ -117,12 +129,14 @@ static void advance(struct sl_core *core, bool waits)
     struct sl_waits *points = &late.of_core[c].waits;
     if (!points->count && last > late.of_core[c].passed) {
         late.of_core[c].asked = last;
-        if (has_work(core) && !may_ask(core)) return;
-        if (has_work(core)) sl_points_give(frees, sl_streams_points(&core->streams), points);
+        if (has_work(core) && !sl_core_may_record(core)) return;
+        if (has_work(core) && !take_points(core, points)) return; /* is tried again */
         if (!points->count) late.of_core[c].passed = last;
     }
     if (!points->count) return;
-    for (uint32_t w = 0; waits && may_ask(core) && w < points->count; w++) sl_wait_on_host(&points->at[w]);
+    bool passed = true;
+    for (uint32_t w = 0; waits && passed && sl_core_may_record(core) && w < points->count; w++)
+        passed = sl_wait_on_host(&points->at[w]) == SL_OK;
     sl_waits_prune(points, frees);
     if (!points->count) late.of_core[c].passed = late.of_core[c].asked;
 }

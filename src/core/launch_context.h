@@ -22,6 +22,7 @@ struct sl_launch_context {
     bool resident;                  /* all its chunks will be resident when its stream gets there */
     uint64_t in_sequence;           /* the fetch that its stream waits for; 0: none */
     struct sl_joining joining;      /* waits for freed memory; data depends on them */
+    bool beside;                    /* its stream may capture: nothing is enqueued there */
     struct sl_stall *stall;         /* measures the wait for `in_sequence`; or NULL */
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/ablation.h"
+#include "base/guards.h"
 #include "base/log.h"
 #include "base/test_delay.h"
 #include "base/text.h"
@@ -234,6 +235,7 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
     launch->meets_peers = may_meet_peers(core, launch, context->kernel);
+    if (context->beside) context->in_sequence = 0; /* only for speed */
     if (context->in_sequence) {
         if (sl_stream_must_join(&core->streams, context->stream, context->in_sequence))
             context->stall = sl_stall_new(&core->stalls);
@@ -242,9 +244,15 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
     }
     if (core->over) return;
     sl_planning_go_on(&core->planning);
-    if (core->sampling.sampler)
+    if (core->sampling.sampler && !context->beside)
         launch->state =
             sl_sample_begin(&core->sampling, launch, context->symbol, context->kernel, context->resident);
+}
+
+static void say_if(enum sl_status status)
+{
+    if (status)
+        sl_warn_once("the driver refuses every wait: a kernel may use memory before its last user is done");
 }
 
 /* Makes the stream wait for freed memory and fetches, in front of the launch. */
@@ -252,7 +260,9 @@ static void enqueue_waits(struct sl_core *core, struct sl_launch_context *contex
 {
     struct sl_launch *launch = context->launch;
     if (sl_joins_any(&context->joining))
-        sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream);
+        say_if(sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream,
+                             context->beside));
+    if (context->beside) return;
     if (context->in_sequence)
         sl_stall_wait(&core->stalls, context->stall, launch->stream, context->in_sequence);
     if (launch->state) sl_sample_record(&core->sampling, launch->state, launch->stream);
@@ -282,12 +292,13 @@ struct sl_fit sl_runtime_fit(const struct sl_footprint *footprint)
 
 /* The order lock is released before anything is enqueued, so that a stream whose queue is full blocks only
  * the threads that launch on it. */
-static void begin(struct sl_core *core, struct sl_launch *launch)
+static void begin(struct sl_core *core, struct sl_launch *launch, bool beside)
 {
     struct sl_launch_context context;
     memset(&context, 0, offsetof(struct sl_launch_context, few));
     memset(&context.many, 0, sizeof context - offsetof(struct sl_launch_context, many));
     context.launch = launch;
+    context.beside = beside;
     if (atomic_load_explicit(&core->budget.lessened, memory_order_relaxed)) sl_core_give_way(core);
     sl_lock(&core->order);
     if (core->over) {
@@ -320,12 +331,14 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
     launch->state = NULL;
     if (!core) return;
     sl_frees_flush(&core->reuse.frees);
-    if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed) &&
-        core->backend.stream_capturing(core->backend.self, launch->stream)) {
-        if (launch->kind == SL_LAUNCH_COLLECTIVE) atomic_store(&core->captured_collective, true);
-        return;
-    }
-    begin(core, launch);
+    struct sl_answer capturing = sl_answer_of(false);
+    if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed))
+        capturing = core->backend.stream_capturing(core->backend.self, launch->stream);
+    /* A launch of which it is not known whether it is captured may use memory. */
+    if (!sl_is_no(capturing) && launch->kind == SL_LAUNCH_COLLECTIVE)
+        atomic_store(&core->captured_collective, true);
+    if (sl_is_yes(capturing) || (!sl_is_no(capturing) && !SL_GUARD(UNKNOWN_IS_IN_USE))) return;
+    begin(core, launch, !sl_is_no(capturing));
     SL_TEST_DELAY(LAUNCH_BEGUN);
 }
 
@@ -343,10 +356,11 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
 {
     struct sl_fence_stream streams[SL_STREAMS];
     struct sl_fence *fence = NULL;
-    uint32_t count = 0;
+    uint32_t count = 0, held = 0;
     sl_lock(&core->order);
     uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
     if (leaving) {
+        held = sl_frees_hold(&core->reuse.frees);
         count = sl_streams_to_fence(&core->streams, leaving, streams);
         if (count) fence = sl_schedule_fence(&core->schedule);
     }
@@ -356,6 +370,7 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
         sl_fences_put(&core->schedule.fences, fence, launch->tick);
         sl_lock(&core->order);
     }
+    if (leaving) sl_frees_let_go(&core->reuse.frees, held);
     close_launch(core, launch->tick);
     sl_schedule_submitted(&core->schedule, sl_ticks_submitted(&core->ticks));
     sl_schedule_go_on(&core->schedule, batch);

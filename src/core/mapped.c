@@ -129,7 +129,12 @@ enum sl_status sl_runtime_map(uint64_t address, uint64_t bytes, uint64_t promise
         sl_slot_life_begin(core, slot, tag);
         core->placement.slots[slot].mapped_at = core->ticks.now + 1;
         core->scanner.extents.version++; /* extents change: a tensor may continue into it */
-        sl_reuse_by_all(&core->reuse, &core->placement.slots[slot]);
+        if (!sl_reuse_by_all(&core->reuse, &core->placement.slots[slot])) {
+            sl_reuse_refused(&core->reuse, &core->placement.slots[slot]);
+            sl_placement_promise(&core->placement, promised_bytes);
+            sl_slot_life_end(core, slot);
+            status = SL_ERR_NO_MEMORY;
+        }
     }
     sl_host_share_changed(&core->host);
     sl_unlock(&core->order);

@@ -51,7 +51,7 @@ void sl_stalls_settle(struct sl_stalls *stalls)
         struct sl_stall *stall = &stalls->at[(stalls->next - i) % SL_STALLS];
         if (!stall->in_sequence) continue;
         bool reached = any && stall->stream == passed && stall->stream != SL_STREAM_PER_THREAD;
-        if (!reached && !backend->event_done(backend->self, stall->reached)) continue;
+        if (!reached && !sl_is_yes(backend->event_done(backend->self, stall->reached))) continue;
         if (!reached) passed = stall->stream;
         any = true;
         if (!sl_migrator_done(stalls->migrator, &stalls->migrator->in, stall->in_sequence)) continue;

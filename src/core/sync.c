@@ -5,6 +5,7 @@
 #include "core/core.h"
 #include "core/feed.h"
 #include "core/late_frees.h"
+#include "device/ordering.h"
 #include "trace/emit.h"
 
 /* The last launch; UINT64_MAX if a launch has begun that may reach the driver only later. */
@@ -33,8 +34,7 @@ void sl_runtime_synchronized(struct sl_sync_mark before)
     sl_frees_pass(&core->reuse.frees,
                   SL_GUARD(PASSED_BEFORE) ? before.frees : sl_frees_now(&core->reuse.frees));
     if (core->ticks.now == before.tick || !SL_GUARD(QUIET_BEFORE)) { /* no launch began meanwhile */
-        core->streams.active = 0;
-        sl_waits_end(&core->streams.gone, &core->reuse.frees);
+        sl_streams_are_idle(&core->streams);
         sl_joins_end(&core->reuse);
         sl_behind_synchronized(&core->migrator.behind);
     }
@@ -51,7 +51,7 @@ static struct sl_behind_stream stream_of(struct sl_core *core, sl_stream handle,
     uint64_t serial = sl_stream_serial(&core->streams, number);
     sl_unlock(&core->order);
     bool loose = asks && number != SL_SHARED_STREAM && core->backend.stream_loose &&
-                 core->backend.stream_loose(core->backend.self, handle);
+                 sl_is_yes(core->backend.stream_loose(core->backend.self, handle));
     return (struct sl_behind_stream){number, serial, handle, loose};
 }
 
@@ -102,22 +102,36 @@ void sl_runtime_stream_waits(sl_stream handle, const void *event)
     sl_behind_waits(&core->migrator.behind, &stream, event);
 }
 
-void sl_runtime_finish(void)
+enum sl_status sl_runtime_finish(void)
 {
     struct sl_core *core = sl_core_running();
-    if (!core) return;
+    if (!core) return SL_OK;
     struct sl_sync_mark before = sl_runtime_synchronizing();
     sl_lock(&core->order);
-    bool work = core->streams.active != 0;
+    bool work = sl_streams_any_work(&core->streams);
     sl_unlock(&core->order);
-    if (!work) return;
+    if (!work) return SL_OK;
     struct sl_points *points = sl_streams_points(&core->streams);
     uint64_t began_ns = sl_runtime_wait_begins();
-    sl_points_wait(&core->reuse.frees, points);
+    enum sl_status status = sl_points_wait(&core->reuse.frees, points);
     sl_runtime_wait_ended(began_ns, SL_SYNC_CONTEXT, 0);
+    if (status) return status;
     /* Work before the capture is done, but a stream that captures still counts as active. */
     if (!atomic_load(&core->streams.captures))
         sl_runtime_synchronized(before); /* so several frees in a row wait only once */
+    return SL_OK;
+}
+
+enum sl_status sl_runtime_order(sl_stream stream, sl_event_handle event)
+{
+    struct sl_core *core = sl_core_running();
+    return core ? sl_wait_event(&core->backend, stream, event) : SL_ERR_DRIVER;
+}
+
+enum sl_status sl_runtime_record(sl_event_handle event, sl_stream stream)
+{
+    struct sl_core *core = sl_core_running();
+    return core ? sl_record_event(&core->backend, event, stream) : SL_ERR_DRIVER;
 }
 
 void sl_runtime_work_comes(void)

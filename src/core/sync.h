@@ -16,8 +16,13 @@ void sl_runtime_stream_gone(sl_stream stream);
 
 /* Waits on the host for all work of the context's streams so far, except streams that capture. The driver
  * does the same when memory is freed, but by waiting for the context, which a capture in another thread
- * forbids. Precondition: the context is current. */
-void sl_runtime_finish(void);
+ * forbids. Precondition: the context is current. SL_ERR_DRIVER: some work may not be done. */
+enum sl_status sl_runtime_finish(void);
+
+/* Makes the stream, or else the host, wait for the event; puts the event behind the stream's work, or else
+ * waits for that. Events are cuEventCreate's. SL_ERR_DRIVER: nothing is in order. */
+enum sl_status sl_runtime_order(sl_stream stream, sl_event_handle event);
+enum sl_status sl_runtime_record(sl_event_handle event, sl_stream stream);
 
 /* The program recorded the event on the stream, or makes the stream wait for it. This tells which work lies
  * behind a collective. Without collectives each costs a load. */

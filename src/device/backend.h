@@ -8,6 +8,7 @@
 #define SLUICE_BACKEND_H
 
 #include "base/types.h"
+#include "device/answer.h"
 
 typedef void *sl_stream; /* NULL is the program's legacy default stream */
 typedef void *sl_event_handle;
@@ -74,7 +75,7 @@ struct sl_backend {
     void (*event_delete)(void *self, sl_event_handle event);
     enum sl_status (*event_record)(void *self, sl_event_handle event, sl_stream stream);
     enum sl_status (*stream_wait)(void *self, sl_stream stream, sl_event_handle event);
-    bool (*event_done)(void *self, sl_event_handle event);
+    struct sl_answer (*event_done)(void *self, sl_event_handle event);
     enum sl_status (*event_wait)(void *self, sl_event_handle event); /* on the host */
     /* Waits on the host for all work submitted to the stream; used where no event is available. */
     enum sl_status (*stream_finish)(void *self, sl_stream stream);
@@ -82,10 +83,10 @@ struct sl_backend {
     uint64_t (*event_elapsed_ns)(void *self, sl_event_handle from, sl_event_handle to);
 
     /* Whether `stream` captures a graph: nothing may be enqueued on its behalf. */
-    bool (*stream_capturing)(void *self, sl_stream stream);
+    struct sl_answer (*stream_capturing)(void *self, sl_stream stream);
 
     /* Whether the stream and the legacy stream do not wait for each other. NULL: all streams do. */
-    bool (*stream_loose)(void *self, sl_stream stream);
+    struct sl_answer (*stream_loose)(void *self, sl_stream stream);
 
     /* Name and parameter layout of a kernel. SL_ERR_UNSUPPORTED: the driver does not say. */
     enum sl_status (*kernel_layout)(void *self, uint64_t function, struct sl_kernel_layout *out);

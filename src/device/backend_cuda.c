@@ -8,6 +8,7 @@
 #include "base/host_memory.h"
 #include "base/locks.h"
 #include "base/log.h"
+#include "device/cuda_capturing.h"
 #include "device/cuda_kernel.h"
 #include "device/host_node.h"
 #include "device/reserve.h"
@@ -48,7 +49,10 @@ static enum sl_status judge(const struct cuda *cuda, CUresult result, const char
     if (result == CUDA_SUCCESS) return SL_OK;
     const char *name = NULL;
     if (cuda->driver->get_error_name(result, &name) != CUDA_SUCCESS || !name) name = "unknown error";
-    sl_log(result == CUDA_ERROR_DEINITIALIZED ? SL_LOG_DEBUG : SL_LOG_WARN, "%s: %s", what, name);
+    static _Atomic bool said; /* one warning is enough of a driver that refuses often */
+    bool again = atomic_exchange_explicit(&said, true, memory_order_relaxed);
+    enum sl_log_level level = again ? SL_LOG_INFO : SL_LOG_WARN;
+    sl_log(result == CUDA_ERROR_DEINITIALIZED ? SL_LOG_DEBUG : level, "%s: %s", what, name);
     return result == CUDA_ERROR_OUT_OF_MEMORY ? SL_ERR_NO_MEMORY : SL_ERR_DRIVER;
 }
 
@@ -337,10 +341,12 @@ static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle 
     return status;
 }
 
-static bool event_done(void *self, sl_event_handle event)
+static struct sl_answer event_done(void *self, sl_event_handle event)
 {
     const struct sl_cuda_driver *driver = ((struct cuda *)self)->driver;
-    return BESIDE_CAPTURES(driver, driver->event_query(event)) == CUDA_SUCCESS;
+    CUresult result = BESIDE_CAPTURES(driver, driver->event_query(event));
+    bool answered = result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
+    return answered ? sl_answer_of(result == CUDA_SUCCESS) : sl_no_answer();
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle event)
@@ -368,22 +374,22 @@ static enum sl_status stream_finish(void *self, sl_stream stream)
     return status;
 }
 
-static bool stream_loose(void *self, sl_stream stream)
+static struct sl_answer stream_loose(void *self, sl_stream stream)
 {
     const struct cuda *cuda = self;
     unsigned flags = 0;
-    return cuda->driver->stream_get_flags && cuda->driver->stream_get_flags(stream, &flags) == CUDA_SUCCESS &&
-           flags & CU_STREAM_NON_BLOCKING;
+    if (!cuda->driver->stream_get_flags || cuda->driver->stream_get_flags(stream, &flags) != CUDA_SUCCESS)
+        return sl_no_answer();
+    return sl_answer_of(flags & CU_STREAM_NON_BLOCKING);
 }
 
-static bool stream_capturing(void *self, sl_stream stream)
+static struct sl_answer stream_capturing(void *self, sl_stream stream)
 {
     const struct cuda *cuda = self;
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     bool entered = enter_for(cuda, stream);
-    CUresult result = cuda->driver->stream_is_capturing(stream, &status);
+    struct sl_answer answer = sl_cuda_capturing(cuda->driver, stream, NULL);
     leave(cuda, entered);
-    return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return answer;
 }
 
 static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_kernel_layout *out)

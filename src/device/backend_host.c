@@ -198,11 +198,11 @@ static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle 
     return SL_OK;
 }
 
-static bool event_done(void *self, sl_event_handle event)
+static struct sl_answer event_done(void *self, sl_event_handle event)
 {
     (void)event;
     count(self);
-    return true;
+    return sl_answer_of(true);
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle event)
@@ -228,11 +228,11 @@ static enum sl_status stream_finish(void *self, sl_stream stream)
     return SL_OK;
 }
 
-static bool stream_capturing(void *self, sl_stream stream)
+static struct sl_answer stream_capturing(void *self, sl_stream stream)
 {
     (void)stream;
     count(self);
-    return false;
+    return sl_answer_of(false);
 }
 
 static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_kernel_layout *out)

@@ -48,7 +48,6 @@
     X(stream_exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", 10010, true, (CUstreamCaptureMode *mode))              \
     X(stream_get_id,         "cuStreamGetId",                     12000, false, (CUstream stream, unsigned long long *id))         \
     X(user_object_create,    "cuUserObjectCreate",                11030, false, (CUuserObject *object, void *pointer, CUhostFn destroy, unsigned references, unsigned flags)) \
-    X(user_object_release,   "cuUserObjectRelease",               11030, false, (CUuserObject object, unsigned references))     \
     X(graph_retain_user_object, "cuGraphRetainUserObject",        11030, false, (CUgraph graph, CUuserObject object, unsigned references, unsigned flags)) \
     X(launch_host_func,      "cuLaunchHostFunc",                  10000, false, (CUstream stream, CUhostFn function, void *data))    \
     X(event_create,          "cuEventCreate",                     2000,  true,  (CUevent *event, unsigned flags))               \

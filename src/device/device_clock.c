@@ -87,7 +87,7 @@ static uint64_t counted_from(const struct sl_device_clock *clock, const struct a
 static void pass_on(struct sl_device_clock *clock)
 {
     const struct sl_backend *backend = clock->backend;
-    if (!clock->has_next || !backend->event_done(backend->self, clock->next.event)) return;
+    if (!clock->has_next || !sl_is_yes(backend->event_done(backend->self, clock->next.event))) return;
     struct anchor old = clock->now;
     if (!clock->next.ns) clock->next.ns = counted_from(clock, &old, clock->next.event);
     clock->now = clock->next;

@@ -62,6 +62,7 @@ static void wait_until_ready(const struct sl_daemon *daemon, bool out, const str
     uint64_t users = atomic_load(&sl_arena_record(migrator->arena, pending->chunk)->users);
     for (uint64_t rest = users & atomic_load(&pending->fence->streams); rest; rest &= rest - 1)
         if (!atomic_load(&daemon->stopping))
+            /* Only for speed: an eviction copies what is there when it starts. */
             migrator->backend->event_wait(migrator->backend->self,
                                           pending->fence->events[__builtin_ctzll(rest)]);
 }

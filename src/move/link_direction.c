@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/guards.h"
 #include "device/ordering.h"
 
 static _Atomic(sl_event_handle) *event_at(const struct sl_link_direction *direction, uint64_t sequence)
@@ -68,6 +69,7 @@ uint64_t sl_link_direction_submitted(struct sl_link_direction *direction, const 
     uint64_t sequence = atomic_load(&direction->issued) + 1;
     enum sl_status recorded =
         sl_record_event(backend, event_for(direction, backend, ask, sequence), direction->stream);
+    if (recorded && !atomic_load(&direction->unmarked)) atomic_store(&direction->unmarked, sequence);
     if (*status == SL_OK) *status = recorded;
     atomic_store_explicit(&direction->issued, sequence, memory_order_release);
     return sequence;
@@ -99,12 +101,33 @@ void sl_link_direction_set_done(struct sl_link_direction *direction, uint64_t se
     }
 }
 
+static bool is_marked(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    uint64_t unmarked = atomic_load(&direction->unmarked);
+    return !unmarked || sequence < unmarked || !SL_GUARD(UNSURE_IS_AHEAD);
+}
+
+enum sl_status sl_link_direction_wait(struct sl_link_direction *direction, const struct sl_backend *backend,
+                                      uint64_t sequence, const sl_stream *stream)
+{
+    sl_event_handle event = sl_link_direction_event(direction, sequence);
+    bool marked = is_marked(direction, sequence);
+    if (marked && stream) return sl_wait_event(backend, *stream, event);
+    uint64_t issued = marked ? sequence : atomic_load(&direction->issued);
+    enum sl_status status =
+        marked ? sl_wait_host(backend, event) : sl_finish_stream(backend, direction->stream);
+    if (status == SL_OK) sl_link_direction_set_done(direction, issued);
+    return status;
+}
+
 bool sl_link_direction_is_done(struct sl_link_direction *direction, const struct sl_backend *backend,
                                uint64_t sequence)
 {
     if (sl_link_direction_known_done(direction, sequence)) return true;
     if (sequence > atomic_load_explicit(&direction->issued, memory_order_acquire)) return false;
-    if (!backend->event_done(backend->self, sl_link_direction_event(direction, sequence))) return false;
+    if (!is_marked(direction, sequence) ||
+        !sl_is_yes(backend->event_done(backend->self, sl_link_direction_event(direction, sequence))))
+        return false;
     sl_link_direction_set_done(direction, sequence);
     return true;
 }

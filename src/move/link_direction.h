@@ -24,6 +24,7 @@ struct sl_link_direction {
     sl_stream stream;
     _Atomic uint64_t issued;          /* the last movement submitted */
     _Atomic uint64_t done;            /* the last one known to be done */
+    _Atomic uint64_t unmarked;        /* from this one on, events stand for nothing; 0: all do */
     _Atomic uint32_t event_count;     /* so many of the last movements have their own event */
     _Atomic(sl_event_handle) *events; /* of movement s, at s % SL_EVENTS_MOST */
     struct sl_transfers *transfers;   /* NULL: movements are not timed */
@@ -34,8 +35,8 @@ enum sl_status sl_link_direction_init(struct sl_link_direction *direction, const
 /* Accepts a zeroed or half-built one. `backend`: NULL if the device is gone. */
 void sl_link_direction_close(struct sl_link_direction *direction, const struct sl_backend *backend);
 
-/* Ends the next movement, which was enqueued: records its event and returns its number. *status becomes the
- * error if the event cannot be recorded, and else stays as it was. `ask`: the driver may be asked which
+/* Ends the next movement, which was enqueued: records its event, or waits on the host for it, and returns its
+ * number. *status becomes the error if neither can be had, and else stays as it was. `ask`: the driver may be asked which
  * movements are done. Caller holds the lock. */
 uint64_t sl_link_direction_submitted(struct sl_link_direction *direction, const struct sl_backend *backend,
                                      bool ask, enum sl_status *status);
@@ -48,6 +49,10 @@ bool sl_link_direction_has_event(const struct sl_link_direction *direction, uint
 /* Whether the movement is done. Asks the driver at most once. Any thread. */
 bool sl_link_direction_is_done(struct sl_link_direction *direction, const struct sl_backend *backend,
                                uint64_t sequence);
+/* Makes the stream, or NULL: the host, wait for an issued movement. SL_ERR_DRIVER: it may be ahead. Any
+ * thread. */
+enum sl_status sl_link_direction_wait(struct sl_link_direction *direction, const struct sl_backend *backend,
+                                      uint64_t sequence, const sl_stream *stream);
 /* Whether that is known without asking. */
 static inline bool sl_link_direction_known_done(const struct sl_link_direction *direction, uint64_t sequence)
 {

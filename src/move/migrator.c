@@ -137,26 +137,24 @@ static void wait_submitted(const struct sl_link_direction *direction, uint64_t s
     while (atomic_load_explicit(&direction->issued, memory_order_acquire) < sequence) sched_yield();
 }
 
-void sl_migrator_wait(struct sl_migrator *migrator, struct sl_link_direction *direction, uint64_t sequence,
-                      sl_stream stream)
+enum sl_status sl_migrator_wait(struct sl_migrator *migrator, struct sl_link_direction *direction,
+                                uint64_t sequence, sl_stream stream)
 {
     wait_submitted(direction, sequence);
     /* If the movement still has its own event, the wait is enqueued even if the movement is done: simulated
      * devices with a clock of their own learn the order from it. */
     if (!sl_link_direction_has_event(direction, sequence) &&
         sl_link_direction_known_done(direction, sequence))
-        return;
-    sl_wait_event(migrator->backend, stream, sl_link_direction_event(direction, sequence));
+        return SL_OK;
+    return sl_link_direction_wait(direction, migrator->backend, sequence, &stream);
 }
 
-void sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_direction *direction,
-                           uint64_t sequence)
+enum sl_status sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_direction *direction,
+                                     uint64_t sequence)
 {
-    if (sl_link_direction_known_done(direction, sequence)) return;
+    if (sl_link_direction_known_done(direction, sequence)) return SL_OK;
     wait_submitted(direction, sequence);
-    sl_event_handle event = sl_link_direction_event(direction, sequence);
-    if (migrator->backend->event_wait(migrator->backend->self, event) == SL_OK)
-        sl_link_direction_set_done(direction, sequence);
+    return sl_link_direction_wait(direction, migrator->backend, sequence, NULL);
 }
 
 /* Makes the out stream wait for the streams that were seen to use the chunk: evicting it while a kernel uses
@@ -172,7 +170,7 @@ static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record 
     for (uint64_t rest = users & atomic_load(&fence->streams); rest; rest &= rest - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
         if (sl_behind_is_over(&migrator->behind, fence->behind[s]) || !SL_GUARD(NOTHING_BEHIND_PEERS))
-            sl_wait_event(backend, migrator->out.stream, fence->events[s]);
+            backend->stream_wait(backend->self, migrator->out.stream, fence->events[s]); /* only for speed */
     }
 }
 
@@ -197,8 +195,8 @@ bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c)
 }
 
 /* Makes the out stream wait for the frees of all memory in the chunk, whose content is dead and whose discard
- * is announced. False: the chunk must not be discarded, because a free may take long, its point is not
- * recorded yet, or the chunk was taken meanwhile. In the last case its frees may have left the list before
+ * is announced. False: the chunk must not be discarded, because a free may take long or is not known to be
+ * ordered, its point is not recorded yet, or the chunk was taken meanwhile. In the last case its frees may have left the list before
  * they were seen here. */
 static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_record *chunk)
 {
@@ -209,10 +207,10 @@ static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_r
     /* Recording a point would enqueue into a stream of the program, whose queue may be full. */
     bool open = sl_waits_are_open(&waits) && SL_GUARD(OPEN_IS_NOT_DISCARDED);
     bool may_wait =
-        !taken && !open &&
+        !taken && !open && !waits.unsure &&
         (!waits.count || !(sl_migrator_is_held(migrator) || may_wait_for_peers(migrator, &waits)));
     if (may_wait && SL_GUARD(DISCARD_WAITS))
-        sl_waits_enqueue(&waits, migrator->backend, migrator->out.stream);
+        may_wait = sl_waits_enqueue(&waits, migrator->backend, migrator->out.stream) == SL_OK;
     sl_waits_end(&waits, migrator->frees);
     return may_wait;
 }

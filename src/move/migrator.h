@@ -108,12 +108,13 @@ void sl_migrator_unlock(struct sl_migrator *migrator);
 /* Whether movement `sequence` of the direction is done. Asks the driver at most once. */
 bool sl_migrator_done(struct sl_migrator *migrator, struct sl_link_direction *direction, uint64_t sequence);
 
-/* Makes `stream` wait for movement `sequence`, which must have its number already. */
-void sl_migrator_wait(struct sl_migrator *migrator, struct sl_link_direction *direction, uint64_t sequence,
-                      sl_stream stream);
+/* Makes `stream` wait for movement `sequence`, which must have its number already. SL_ERR_DRIVER: it does
+ * not. */
+enum sl_status sl_migrator_wait(struct sl_migrator *migrator, struct sl_link_direction *direction,
+                                uint64_t sequence, sl_stream stream);
 /* The same on the host. */
-void sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_direction *direction,
-                           uint64_t sequence);
+enum sl_status sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_direction *direction,
+                                     uint64_t sequence);
 
 /* The out movement after which `bytes` bytes of the chunk fit into the budget, counting only frames whose
  * evictions are done by then; 0: they fit at once. Caller holds in.lock. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/guards.h"
+#include "base/log.h"
 
 static uint64_t end_of(const struct sl_slot *slot)
 {
@@ -30,39 +31,53 @@ void sl_reuse_by_stream(struct sl_reuse *reuse, const struct sl_slot *slot, uint
                   &waits->waits);
 }
 
-void sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stream stream)
+enum sl_status sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stream stream)
 {
-    if (SL_GUARD(STREAM_WAITS)) sl_waits_enqueue(&waits->waits, reuse->migrator->backend, stream);
+    enum sl_status status = SL_OK;
+    if (SL_GUARD(STREAM_WAITS))
+        status = sl_waits_enqueue(&waits->waits, reuse->migrator->backend, stream);
     sl_waits_end(&waits->waits, &reuse->frees);
-    if (waits->discard_sequence && SL_GUARD(STREAM_WAITS_DISCARD))
-        sl_migrator_wait(reuse->migrator, &reuse->migrator->out, waits->discard_sequence, stream);
+    if (status == SL_OK && waits->discard_sequence && SL_GUARD(STREAM_WAITS_DISCARD))
+        status = sl_migrator_wait(reuse->migrator, &reuse->migrator->out, waits->discard_sequence, stream);
+    return status;
 }
 
-/* Adds a wait, or replaces an earlier one on its stream. If there are too many, the host waits for it. */
-static void add_join(struct sl_reuse *reuse, struct sl_wait *wait)
+void sl_reuse_refused(struct sl_reuse *reuse, const struct sl_slot *slot)
+{
+    sl_warn_once("the driver puts nothing in order: freed memory is kept until the program waits for the "
+                 "device");
+    sl_frees_add(&reuse->frees, slot->address, end_of(slot), sl_points_unknown(&reuse->frees));
+}
+
+/* Adds a wait, or replaces an earlier one on its stream. If there are too many, the host waits for it. False:
+ * it cannot. */
+static bool add_join(struct sl_reuse *reuse, struct sl_wait *wait)
 {
     uint32_t i = 0;
     while (i < reuse->join_count && !sl_wait_covers(wait, &reuse->joins[i].wait)) i++;
     if (i == SL_MOST_JOINS) {
-        sl_wait_on_host(wait);
+        bool waited = sl_wait_on_host(wait) == SL_OK;
         sl_wait_end(wait, &reuse->frees);
-        return;
+        return waited;
     }
     if (i < reuse->join_count)
         sl_wait_end(&reuse->joins[i].wait, &reuse->frees);
     else
         reuse->join_count++;
     reuse->joins[i] = (struct sl_join){.wait = *wait};
+    return true;
 }
 
-void sl_reuse_by_all(struct sl_reuse *reuse, const struct sl_slot *slot)
+bool sl_reuse_by_all(struct sl_reuse *reuse, const struct sl_slot *slot)
 {
     uint64_t drop = discard_of(reuse, slot);
     struct sl_waits waits = {0};
     if (drop > reuse->join_out && SL_GUARD(ALL_WAIT_DISCARD)) reuse->join_out = drop;
     sl_frees_take(&reuse->frees, slot->address, end_of(slot), 0, &waits);
-    for (uint32_t i = 0; i < waits.count; i++) add_join(reuse, &waits.at[i]);
+    bool sure = !waits.unsure;
+    for (uint32_t i = 0; i < waits.count; i++) sure &= add_join(reuse, &waits.at[i]);
     free(waits.at);
+    return sure;
 }
 
 static uint64_t bit_of(uint32_t s)
@@ -95,15 +110,25 @@ void sl_joins_collect(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joi
     if (!SL_GUARD(JOINED_AFTER_WAIT)) note_joined(reuse, s, joining);
 }
 
-void sl_joins_wait(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining, sl_stream stream)
+enum sl_status sl_joins_wait(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining, sl_stream stream,
+                             bool beside)
 {
-    sl_waits_enqueue(&joining->waits, reuse->migrator->backend, stream);
-    if (joining->out_sequence)
-        sl_migrator_wait(reuse->migrator, &reuse->migrator->out, joining->out_sequence, stream);
-    sl_lock(reuse->order);
-    note_joined(reuse, s, joining);
-    sl_unlock(reuse->order);
+    struct sl_migrator *migrator = reuse->migrator;
+    enum sl_status status = beside ? sl_waits_beside(&joining->waits, migrator->backend, stream)
+                                   : sl_waits_enqueue(&joining->waits, migrator->backend, stream);
+    enum sl_status out = SL_OK;
+    if (joining->out_sequence && beside)
+        out = sl_migrator_wait_host(migrator, &migrator->out, joining->out_sequence);
+    if (joining->out_sequence && (!beside || out))
+        out = sl_migrator_wait(migrator, &migrator->out, joining->out_sequence, stream);
+    if (out) status = out;
+    if (status == SL_OK) {
+        sl_lock(reuse->order);
+        note_joined(reuse, s, joining);
+        sl_unlock(reuse->order);
+    }
     sl_waits_end(&joining->waits, &reuse->frees);
+    return status;
 }
 
 void sl_joins_end(struct sl_reuse *reuse)

@@ -39,9 +39,13 @@ struct sl_reuse_waits {
  * stream wait by sl_reuse_wait. */
 void sl_reuse_by_stream(struct sl_reuse *reuse, const struct sl_slot *slot, uint32_t s,
                         struct sl_reuse_waits *waits);
-void sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stream stream);
-/* For an owner that may use the memory on any stream. */
-void sl_reuse_by_all(struct sl_reuse *reuse, const struct sl_slot *slot);
+/* SL_ERR_DRIVER: the stream does not wait for all of it. */
+enum sl_status sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stream stream);
+/* For an owner that may use the memory on any stream. False: not all of it can be waited for. */
+bool sl_reuse_by_all(struct sl_reuse *reuse, const struct sl_slot *slot);
+/* The slot is not given to anybody after all, because it cannot be waited for: its memory is on the list
+ * again, and unsure. */
+void sl_reuse_refused(struct sl_reuse *reuse, const struct sl_slot *slot);
 
 /* What a stream has to wait for before its next launch, without what it already waits for. */
 struct sl_joining {
@@ -55,8 +59,10 @@ static inline bool sl_joins_any(const struct sl_joining *joining)
     return joining->waits.count || joining->out_sequence;
 }
 /* Makes the stream wait, and only then notes that: another thread that launches on the stream meanwhile makes
- * it wait as well. Enqueues: the order lock must not be held. */
-void sl_joins_wait(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining, sl_stream stream);
+ * it wait as well. `beside`: the stream may capture, so rather the host waits. Enqueues: the order lock must
+ * not be held. SL_ERR_DRIVER: the stream does not wait for all of it, and nothing is noted. */
+enum sl_status sl_joins_wait(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining, sl_stream stream,
+                             bool beside);
 /* The host has waited for all joins. */
 void sl_joins_end(struct sl_reuse *reuse);
 

@@ -1,5 +1,7 @@
 #include "move/streams.h"
 
+#include <sched.h>
+
 #include "base/grow.h"
 #include "base/guards.h"
 #include "base/test_delay.h"
@@ -30,8 +32,10 @@ static void share_number(struct sl_streams *streams, sl_stream stream)
 {
     for (uint32_t i = 0; i < streams->more_count; i++)
         if (streams->more[i] == stream) return;
-    if (!sl_grow(&streams->more, &streams->more_capacity, streams->more_count, sizeof *streams->more)) return;
-    streams->more[streams->more_count++] = stream;
+    if (sl_grow(&streams->more, &streams->more_capacity, streams->more_count, sizeof *streams->more))
+        streams->more[streams->more_count++] = stream;
+    else
+        streams->unlisted = true;
 }
 
 uint32_t sl_stream_number(struct sl_streams *streams, sl_stream stream)
@@ -73,18 +77,24 @@ struct sl_capture_mark sl_stream_capture_mark(struct sl_streams *streams, uint32
                                     .ended = atomic_load(&streams->captures_ended)};
 }
 
-static bool captures(struct sl_streams *streams, sl_stream stream)
+static struct sl_answer captures(struct sl_streams *streams, sl_stream stream)
 {
-    return atomic_load(&streams->captures) &&
-           streams->migrator->backend->stream_capturing(streams->migrator->backend->self, stream);
+    const struct sl_backend *backend = streams->migrator->backend;
+    return atomic_load(&streams->captures) ? backend->stream_capturing(backend->self, stream)
+                                           : sl_answer_of(false);
 }
 
 /* Whether an event recorded on the stream since the mark does not belong to a capture. Precondition: the
  * stream did not capture at the mark. */
-static bool is_plain(struct sl_streams *streams, uint32_t s, sl_stream stream, struct sl_capture_mark mark)
+static struct sl_answer is_plain(struct sl_streams *streams, uint32_t s, sl_stream stream,
+                                 struct sl_capture_mark mark)
 {
-    return atomic_load(&streams->may_capture[s]) == mark.may_capture &&
-           atomic_load(&streams->captures_ended) == mark.ended && !captures(streams, stream);
+    if (atomic_load(&streams->may_capture[s]) != mark.may_capture ||
+        atomic_load(&streams->captures_ended) != mark.ended)
+        return sl_answer_of(false);
+    struct sl_answer capturing = captures(streams, stream);
+    if (sl_is_yes(capturing)) return sl_answer_of(false);
+    return sl_is_no(capturing) ? sl_answer_of(true) : sl_no_answer();
 }
 
 /* The stream on which this thread can record an event that covers exactly stream number `s`; false: there is
@@ -97,7 +107,7 @@ static bool recordable(struct sl_streams *streams, uint32_t s, sl_stream *out)
     if (stream->handle == streams->migrator->out.stream ||
         (stream->thread && stream->thread != this_thread()))
         return false;
-    return !captures(streams, *out);
+    return sl_is_no(captures(streams, *out));
 }
 
 uint32_t sl_streams_to_fence(struct sl_streams *streams, uint64_t numbers, struct sl_fence_stream *list)
@@ -121,7 +131,7 @@ void sl_fence_record(struct sl_streams *streams, struct sl_fence *fence, const s
         sl_event_handle *event = &fence->events[list[i].number];
         if (sl_backend_has_event(backend, event) &&
             backend->event_record(backend->self, *event, list[i].handle) == SL_OK &&
-            is_plain(streams, list[i].number, list[i].handle, list[i].mark))
+            sl_is_yes(is_plain(streams, list[i].number, list[i].handle, list[i].mark)))
             recorded |= (uint64_t)1 << list[i].number;
         fence->behind[list[i].number] = sl_behind_number(&streams->migrator->behind, list[i].number);
     }
@@ -138,29 +148,49 @@ struct origin {
 };
 struct active {
     uint32_t count, captured_count;
+    bool sure; /* nothing is missing */
     struct sl_free_stream *streams;
     sl_event_handle captured[SL_STREAMS]; /* for streams that capture: events behind their work before */
     struct origin origins[];              /* parallel to `streams` */
 };
 
-/* Lists the streams of number `s`, including those that share a number. Work of destroyed streams is in
- * streams->gone. */
-static uint32_t list_stream(struct sl_streams *streams, uint32_t s, struct sl_free_stream *list,
-                            uint32_t most)
+/* The stream `i` of number `s`, counted from 0: several may share a number. Work of destroyed streams is in
+ * streams->gone. False: there are no more. */
+static bool stream_at(const struct sl_streams *streams, uint32_t s, uint32_t i, struct sl_free_stream *out)
 {
-    uint32_t count = 0;
     if (s == SL_SHARED_STREAM) {
-        for (uint32_t i = 0; i < streams->more_count && count < most; i++)
-            list[count++] = (struct sl_free_stream){.handle = streams->more[i]};
-        return count;
+        if (i < streams->more_count) *out = (struct sl_free_stream){.handle = streams->more[i]};
+        return i < streams->more_count;
     }
     const struct sl_known_stream *stream = &streams->known[s];
     /* Another thread's default stream has no handle here, but the legacy stream waits for it. */
-    if (stream->thread && stream->thread != this_thread())
-        list[count++] = (struct sl_free_stream){.handle = NULL};
-    else if (stream->handle != streams->migrator->out.stream)
-        list[count++] = (struct sl_free_stream){.handle = stream->handle, .serial = stream->serial};
-    return count;
+    bool others = stream->thread && stream->thread != this_thread();
+    *out = others ? (struct sl_free_stream){.handle = NULL}
+                  : (struct sl_free_stream){.handle = stream->handle, .serial = stream->serial};
+    return i == 0 && (others || stream->handle != streams->migrator->out.stream);
+}
+
+/* The event behind the work that stream number `s`, which captures, had before; NULL: that work was waited
+ * for. False: it is not known where it ends. */
+static bool before_capture(const struct sl_streams *streams, uint32_t s, sl_event_handle *event)
+{
+    *event = s == SL_SHARED_STREAM ? NULL : streams->before_capture[s];
+    return !(streams->uncovered >> s & 1);
+}
+
+static void list_one(struct sl_streams *streams, struct active *active, uint32_t s,
+                     const struct sl_free_stream *stream)
+{
+    struct origin origin = {s, sl_stream_capture_mark(streams, s)};
+    struct sl_answer capturing = captures(streams, stream->handle);
+    sl_event_handle before;
+    if (sl_is_no(capturing)) {
+        active->origins[active->count] = origin;
+        active->streams[active->count++] = *stream;
+    } else {
+        active->sure &= sl_is_yes(capturing) && before_capture(streams, s, &before);
+        if (active->sure && before) active->captured[active->captured_count++] = before;
+    }
 }
 
 /* The streams that have work. Streams that capture are listed apart. Precondition: the order lock is held. */
@@ -168,26 +198,17 @@ static struct active *list_active(struct sl_streams *streams)
 {
     uint32_t most = SL_STREAMS + streams->more_count;
     struct active *active = calloc(1, sizeof *active + most * sizeof active->origins[0]);
-    struct sl_free_stream *list = calloc(most, sizeof *list);
+    struct sl_free_stream *list = calloc(most, sizeof *list), stream;
     if (!active || !list) {
         free(active);
         free(list);
         return NULL;
     }
     active->streams = list;
+    active->sure = !streams->unlisted;
     for (uint64_t rest = streams->active; rest; rest &= rest - 1) {
-        uint32_t s = (uint32_t)__builtin_ctzll(rest), kept = active->count;
-        struct origin origin = {s, sl_stream_capture_mark(streams, s)};
-        uint32_t end = kept + list_stream(streams, s, &list[kept], most - kept);
-        for (uint32_t i = kept; i < end; i++) {
-            if (!captures(streams, list[i].handle)) {
-                active->origins[kept] = origin;
-                list[kept++] = list[i];
-            } else if (s != SL_SHARED_STREAM && streams->before_capture[s]) {
-                active->captured[active->captured_count++] = streams->before_capture[s];
-            }
-        }
-        active->count = kept;
+        uint32_t s = (uint32_t)__builtin_ctzll(rest);
+        for (uint32_t i = 0; stream_at(streams, s, i, &stream); i++) list_one(streams, active, s, &stream);
     }
     return active;
 }
@@ -198,81 +219,159 @@ static void free_active(struct active *active)
     free(active);
 }
 
-/* Without memory: waits on the host for up to SL_STREAMS streams. */
-static struct sl_points *finish_all(struct sl_streams *streams)
+/* Waits on the host for the work of destroyed streams. False: some may not be done. */
+static bool wait_for_gone(struct sl_streams *streams)
 {
-    struct sl_free_stream list[SL_STREAMS];
-    uint32_t count = 0;
     sl_lock(streams->order);
-    for (uint64_t rest = streams->active; rest; rest &= rest - 1)
-        count += list_stream(streams, (uint32_t)__builtin_ctzll(rest), &list[count], SL_STREAMS - count);
+    struct sl_waits gone = streams->gone;
+    streams->gone = (struct sl_waits){0};
     sl_unlock(streams->order);
-    for (uint32_t i = 0; i < count; i++)
-        if (!captures(streams, list[i].handle))
-            streams->migrator->backend->stream_finish(streams->migrator->backend->self, list[i].handle);
-    return NULL;
+    bool done = !gone.unsure;
+    for (uint32_t i = 0; i < gone.count && SL_GUARD(WORK_OF_THE_GONE); i++)
+        done &= sl_wait_on_host(&gone.at[i]) == SL_OK;
+    sl_lock(streams->order);
+    if (!done && !sl_waits_any(&streams->gone)) {
+        streams->gone = gone; /* the next one tries again */
+        gone = (struct sl_waits){0};
+    } else if (!done) {
+        streams->gone.unsure = true;
+    }
+    sl_unlock(streams->order);
+    sl_waits_end(&gone, streams->frees);
+    return done;
 }
 
-/* Waits on the host for work that streams got before they captured or were destroyed. */
-static void wait_for_past(struct sl_streams *streams, const struct active *active, struct sl_waits *gone)
+/* Without memory: waits on the host for one stream after the other. False: some work may not be done. */
+static bool finish_each(struct sl_streams *streams)
 {
     const struct sl_backend *backend = streams->migrator->backend;
+    bool done = wait_for_gone(streams);
+    for (uint32_t s = 0; s < SL_STREAMS; s++)
+        for (uint32_t i = 0;; i++) {
+            struct sl_free_stream stream;
+            sl_event_handle before;
+            sl_lock(streams->order);
+            uint32_t held = sl_frees_hold(streams->frees);
+            bool any = streams->active >> s & 1 && stream_at(streams, s, i, &stream);
+            struct sl_answer capturing = any ? captures(streams, stream.handle) : sl_no_answer();
+            bool covered = before_capture(streams, s, &before);
+            done &= !streams->unlisted;
+            sl_unlock(streams->order);
+            if (sl_is_no(capturing))
+                done &= sl_finish_stream(backend, stream.handle) == SL_OK;
+            else if (any)
+                done &= sl_is_yes(capturing) && covered &&
+                        (!before || sl_wait_host(backend, before) == SL_OK);
+            sl_frees_let_go(streams->frees, held);
+            if (!any) break;
+        }
+    return done;
+}
+
+/* Waits on the host for work that streams got before they captured or were destroyed. False: some may not be
+ * done. */
+static bool wait_for_past(struct sl_streams *streams, const struct active *active)
+{
+    const struct sl_backend *backend = streams->migrator->backend;
+    bool done = wait_for_gone(streams);
     for (uint32_t i = 0; i < active->captured_count && SL_GUARD(WORK_BEFORE_CAPTURE); i++)
-        backend->event_wait(backend->self, active->captured[i]);
-    for (uint32_t i = 0; i < gone->count && SL_GUARD(WORK_OF_THE_GONE); i++) sl_wait_on_host(&gone->at[i]);
-    sl_waits_end(gone, streams->frees);
+        done &= sl_wait_host(backend, active->captured[i]) == SL_OK;
+    return done;
 }
 
 /* Whether no event that was just recorded belongs to a capture. */
-static bool are_plain(struct sl_streams *streams, const struct active *active)
+static struct sl_answer are_plain(struct sl_streams *streams, const struct active *active)
 {
-    for (uint32_t i = 0; i < active->count; i++)
-        if (!is_plain(streams, active->origins[i].number, active->streams[i].handle, active->origins[i].mark))
-            return false;
-    return true;
+    struct sl_answer plain = sl_answer_of(true);
+    for (uint32_t i = 0; i < active->count && sl_is_yes(plain); i++)
+        plain = is_plain(streams, active->origins[i].number, active->streams[i].handle,
+                         active->origins[i].mark);
+    return plain;
 }
+
+/* One try. Returns whether *out is to be used; unknown: the driver did not say. */
+static struct sl_answer record_all(struct sl_streams *streams, struct sl_points **out)
+{
+    sl_lock(streams->order);
+    uint32_t held = sl_frees_hold(streams->frees);
+    struct active *active = list_active(streams);
+    sl_unlock(streams->order);
+    if (!active) {
+        sl_frees_let_go(streams->frees, held);
+        *out = NULL;
+        return finish_each(streams) ? sl_answer_of(true) : sl_no_answer();
+    }
+    SL_TEST_DELAY(RECORD);
+    *out = sl_points_record(streams->frees, active->streams, active->count);
+    struct sl_answer plain = are_plain(streams, active);
+    sl_frees_let_go(streams->frees, held);
+    bool past = wait_for_past(streams, active);
+    if (sl_is_yes(plain) && !(active->sure && past && !sl_points_are_unsure(*out))) plain = sl_no_answer();
+    free_active(active);
+    return plain;
+}
+
+/* So often a driver is asked that does not answer. */
+enum { TRIES = 16 };
 
 struct sl_points *sl_streams_points(struct sl_streams *streams)
 {
-    for (;;) {
-        sl_lock(streams->order);
-        struct active *active = list_active(streams);
-        struct sl_waits gone = streams->gone;
-        streams->gone = (struct sl_waits){0};
-        sl_unlock(streams->order);
-        if (!active) return finish_all(streams);
-        wait_for_past(streams, active, &gone);
-        SL_TEST_DELAY(RECORD);
-        struct sl_points *points = sl_points_record(streams->frees, active->streams, active->count);
-        bool plain = are_plain(streams, active);
-        free_active(active);
-        if (plain) return points;
+    struct sl_points *points;
+    for (int refused = 0; refused < TRIES;) {
+        struct sl_answer usable = record_all(streams, &points);
+        if (sl_is_yes(usable)) return points;
         sl_points_void(streams->frees, points);
+        if (sl_is_no(usable)) continue; /* a capture began or ended meanwhile */
+        refused++;
+        sched_yield();
     }
+    return sl_points_unknown(streams->frees);
+}
+
+void sl_streams_are_idle(struct sl_streams *streams)
+{
+    streams->active = streams->uncovered = 0;
+    streams->unlisted = false;
+    sl_waits_end(&streams->gone, streams->frees);
 }
 
 /* With so many destroyed streams' events, finished ones are released now and then. */
 enum { MANY_GONE = 256 };
 
-/* The stream's work goes on after its handle is dead. */
-void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
+/* What is known of a stream that is about to be destroyed. */
+static bool had_work(struct sl_streams *streams, sl_stream stream, sl_event_handle *before, bool *covered)
 {
-    const struct sl_backend *backend = streams->migrator->backend;
-    sl_event_handle before_capture = NULL;
     bool known = false;
-    sl_frees_flush_stream(streams->frees, stream);
+    *before = NULL;
+    *covered = true;
     sl_lock(streams->order);
     for (uint32_t s = 0; s < streams->count; s++) {
         if (streams->known[s].handle != stream || !(streams->active >> s & 1)) continue;
         known = true;
-        before_capture = streams->before_capture[s];
+        *covered = before_capture(streams, s, before);
     }
     for (uint32_t i = 0; i < streams->more_count; i++) known |= streams->more[i] == stream;
+    known |= streams->unlisted;
     sl_unlock(streams->order);
+    return known;
+}
+
+/* The stream's work goes on after its handle is dead. Where it is not known whether the stream captures, the
+ * event is recorded: the driver ends a capture whose stream is destroyed. */
+void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
+{
+    const struct sl_backend *backend = streams->migrator->backend;
     struct sl_free_stream last = {.handle = stream};
-    bool records = known && !backend->stream_capturing(backend->self, stream);
-    struct sl_points *points = records ? sl_points_record(streams->frees, &last, 1) : NULL;
-    if (known && !records && before_capture) backend->event_wait(backend->self, before_capture);
+    struct sl_points *points = NULL;
+    sl_event_handle before;
+    bool covered;
+    sl_frees_flush_stream(streams->frees, stream);
+    if (had_work(streams, stream, &before, &covered)) {
+        if (!sl_is_yes(backend->stream_capturing(backend->self, stream)))
+            points = sl_points_record(streams->frees, &last, 1);
+        else if (!covered || (before && sl_wait_host(backend, before)))
+            points = sl_points_unknown(streams->frees);
+    }
     sl_lock(streams->order);
     if (points) sl_points_give(streams->frees, points, &streams->gone);
     if (streams->gone.count >= MANY_GONE && streams->gone.count % MANY_GONE == 0)
@@ -282,13 +381,16 @@ void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
     for (uint32_t i = 0; i < streams->more_count; i++)
         if (streams->more[i] == stream) streams->more[i--] = streams->more[--streams->more_count];
     sl_unlock(streams->order);
+    if (SL_GUARD(HANDLES_ARE_HELD)) sl_frees_wait_for_holders(streams->frees);
 }
 
+/* Puts an event behind the stream's work, or waits for it; else the work counts as uncovered. */
 void sl_stream_may_capture(struct sl_streams *streams, sl_stream stream)
 {
     const struct sl_backend *backend = streams->migrator->backend;
     sl_frees_flush(streams->frees);
-    if (backend->stream_capturing(backend->self, stream)) return;
+    struct sl_answer capturing = backend->stream_capturing(backend->self, stream);
+    if (sl_is_yes(capturing)) return;
     sl_lock(streams->order);
     uint32_t s = sl_stream_number(streams, stream);
     bool has_work = streams->active >> s & 1;
@@ -297,8 +399,15 @@ void sl_stream_may_capture(struct sl_streams *streams, sl_stream stream)
         has_work && s != SL_SHARED_STREAM && sl_backend_has_event(backend, &streams->before_capture[s]);
     sl_event_handle event = has_event ? streams->before_capture[s] : NULL;
     sl_unlock(streams->order);
-    if (has_event)
-        sl_record_event(backend, event, stream);
+    enum sl_status status = SL_OK;
+    if (has_work && !sl_is_no(capturing))
+        status = SL_ERR_DRIVER;
+    else if (has_event)
+        status = sl_record_event(backend, event, stream);
     else if (has_work)
-        backend->stream_finish(backend->self, stream);
+        status = sl_finish_stream(backend, stream);
+    sl_lock(streams->order);
+    uint64_t bit = (uint64_t)1 << s;
+    streams->uncovered = status ? streams->uncovered | bit : streams->uncovered & ~bit;
+    sl_unlock(streams->order);
 }

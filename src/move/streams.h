@@ -25,6 +25,8 @@ struct sl_streams {
     uint32_t last;   /* the number asked for last */
     sl_stream *more; /* streams without a number of their own */
     uint32_t more_count, more_capacity;
+    uint64_t uncovered;   /* bits of the streams whose work before their capture has no event */
+    bool unlisted;        /* a stream is neither in `known` nor in `more` */
     uint64_t active;      /* bits of the streams used since the program last waited for its whole context */
     struct sl_waits gone; /* events behind work of streams destroyed since then */
     _Atomic int captures; /* stream captures under way or about to begin, in the process */
@@ -65,12 +67,21 @@ uint32_t sl_streams_to_fence(struct sl_streams *streams, uint64_t numbers, struc
 void sl_fence_record(struct sl_streams *streams, struct sl_fence *fence, const struct sl_fence_stream *list,
                      uint32_t count);
 
-/* Points behind all work submitted to any stream so far; NULL: all of it is done. Work that streams got
- * before they began to capture or were destroyed is waited for on the host. Enqueues: the order lock must not
- * be held. */
+/* Points behind all work submitted to any stream so far; NULL: all of it is done. They are unsure if the
+ * driver does not answer. Work that streams got before they began to capture or were destroyed is waited for
+ * on the host. Enqueues: the order lock must not be held. */
 struct sl_points *sl_streams_points(struct sl_streams *streams);
 
-/* The program destroys the stream, whose work goes on without a handle. */
+/* Whether any stream may have work. Precondition: the order lock is held. */
+static inline bool sl_streams_any_work(const struct sl_streams *streams)
+{
+    return streams->active || sl_waits_any(&streams->gone);
+}
+/* All work of all streams is done. Precondition: the order lock is held. */
+void sl_streams_are_idle(struct sl_streams *streams);
+
+/* The program destroys the stream, whose work goes on without a handle. No other thread uses the handle when
+ * this returns. */
 void sl_stream_gone(struct sl_streams *streams, sl_stream stream);
 /* The program may begin to capture on the stream. Enqueues, as the previous two functions do: the order lock
  * must not be held. */

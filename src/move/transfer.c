@@ -124,7 +124,7 @@ void sl_transfers_settle(struct sl_transfers *transfers)
     const struct sl_backend *backend = transfers->backend;
     while (transfers->first < transfers->issued) {
         struct transfer *transfer = &transfers->ring[transfers->first % transfers->capacity];
-        if (!backend->event_done(backend->self, transfer->end)) return;
+        if (!sl_is_yes(backend->event_done(backend->self, transfer->end))) return;
         read_times(transfers, transfer);
         transfers->first++;
     }

@@ -178,12 +178,12 @@ static enum sl_status stream_wait(void *self, sl_stream on, sl_event_handle hand
                      sl_sim_wait(sim->clock, stream, sim->host_ns, event->event, program && event->ours));
 }
 
-static bool event_done(void *self, sl_event_handle handle)
+static struct sl_answer event_done(void *self, sl_event_handle handle)
 {
     struct sim *sim = self;
     sim->host_ns += sim->device.call_ns;
     sl_sim_run(sim->clock, sim->host_ns);
-    return sl_sim_reached(((struct sim_event *)handle)->event);
+    return sl_answer_of(sl_sim_reached(((struct sim_event *)handle)->event));
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle handle)
@@ -214,19 +214,19 @@ static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_hand
 
 /* --- everything else */
 
-static bool stream_capturing(void *self, sl_stream stream)
+static struct sl_answer stream_capturing(void *self, sl_stream stream)
 {
     (void)self;
     (void)stream;
-    return false;
+    return sl_answer_of(false);
 }
 
 /* Streams wait for each other only where they are told to. */
-static bool stream_loose(void *self, sl_stream stream)
+static struct sl_answer stream_loose(void *self, sl_stream stream)
 {
     (void)self;
     (void)stream;
-    return true;
+    return sl_answer_of(true);
 }
 
 static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_kernel_layout *out)

@@ -1,6 +1,6 @@
 /* libsluice-faults.so is libsluice.so with one difference: what it asks of the C library and of the driver
  * may fail. The linker sends those calls here (--wrap). FAULTS=KIND:N makes the N-th call of the kind fail,
- * and KIND:N+ every one from then on; at the end the file FAULTS_COUNT gets a line `KIND CALLS` for each. The
+ * KIND:N-M those up to the M-th, and KIND:N+ every one from then on; at the end the file FAULTS_COUNT gets a line `KIND CALLS` for each. The
  * file FAULTS_WHERE gets the calls that led to the N-th. */
 #include <errno.h>
 #include <execinfo.h>
@@ -31,6 +31,8 @@ __attribute__((constructor(101))) static void begin(void)
         if (strlen(names[k]) == (size_t)(colon - faults) && !strncmp(names[k], faults, strlen(names[k]))) {
             failing_kind = k;
             failing_call = last_failing_call = strtoull(colon + 1, NULL, 10);
+            const char *dash = strchr(colon, '-');
+            if (dash) last_failing_call = strtoull(dash + 1, NULL, 10);
             if (strchr(colon, '+')) last_failing_call = UINT64_MAX;
         }
 }

@@ -35,7 +35,8 @@ static struct {
 static int event_count, discards, host_waits, capturing = -1;
 static struct sl_backend host;
 static pthread_mutex_t books = PTHREAD_MUTEX_INITIALIZER;
-static void (*while_discarding)(void), (*while_waiting)(void), (*beside)(void);
+static void (*while_discarding)(void), (*while_waiting)(void), (*while_recording)(void), (*beside)(void);
+static bool refuses, says_nothing; /* a driver that neither records nor waits; that answers no question */
 
 static sl_stream stream(int s)
 {
@@ -64,6 +65,8 @@ static struct clock *clock_of(sl_event_handle event)
 
 static enum sl_status event_record(void *self, sl_event_handle event, sl_stream handle)
 {
+    if (refuses) return SL_ERR_DRIVER;
+    if (while_recording) while_recording();
     pthread_mutex_lock(&books);
     *clock_of(event) = clocks[number_of(handle)];
     pthread_mutex_unlock(&books);
@@ -95,23 +98,28 @@ static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
 }
 
 /* Events are never seen to be done: what waits, waits on the device. */
-static bool event_done(void *self, sl_event_handle event)
+static struct sl_answer event_done(void *self, sl_event_handle event)
 {
     (void)self, (void)event;
-    return false;
+    return sl_answer_of(false);
 }
 
-static bool stream_capturing(void *self, sl_stream handle)
+static struct sl_answer stream_capturing(void *self, sl_stream handle)
 {
     (void)self;
-    return capturing >= 0 && handle == stream(capturing);
+    return says_nothing ? sl_no_answer() : sl_answer_of(capturing >= 0 && handle == stream(capturing));
 }
 
 /* It has nothing to do with the others. */
-static bool stream_loose(void *self, sl_stream handle)
+static struct sl_answer stream_loose(void *self, sl_stream handle)
 {
     (void)self;
-    return handle == stream(A);
+    return sl_answer_of(handle == stream(A));
+}
+
+static enum sl_status stream_finish(void *self, sl_stream handle)
+{
+    return refuses ? SL_ERR_DRIVER : host.stream_finish(self, handle);
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle event)
@@ -139,6 +147,7 @@ static struct sl_core *start(void)
     backend.event_wait = event_wait;
     backend.stream_capturing = stream_capturing;
     backend.stream_loose = stream_loose;
+    backend.stream_finish = stream_finish;
     if (sl_runtime_start(&backend)) exit(2);
     return sl_core_running();
 }
@@ -589,6 +598,67 @@ static bool memory_is_not_given_out_before_its_points_are_known(void)
     return wanted == memory && is_behind(B, A);
 }
 
+static bool what_cannot_be_recorded_is_not_given_out(void)
+{
+    uint64_t address;
+    struct sl_core *core = start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    fill();
+    refuses = true;
+    give(memory, A);
+    sl_frees_flush(&core->reuse.frees);
+    bool kept = sl_runtime_alloc_async(CHUNK, 1, 0, stream(B), &address) != SL_OK &&
+                sl_runtime_alloc(CHUNK, 1, 0, &address) != SL_OK;
+    refuses = false;
+    return kept && take(B) == memory && is_behind(B, A); /* and is tried again */
+}
+
+static bool a_launch_that_may_be_captured_uses_memory(void)
+{
+    start();
+    uint64_t memory = take_for_all();
+    fill();
+    sl_runtime_capture(1);
+    says_nothing = true;
+    work(C, memory);
+    says_nothing = false;
+    sl_runtime_capture(-1);
+    sl_runtime_free(memory, NULL);
+    return take(B) == memory && is_behind(B, C);
+}
+
+static _Atomic bool destroyed, destroyed_meanwhile;
+
+static void *destroy(void *nothing)
+{
+    (void)nothing;
+    sl_runtime_stream_gone(stream(A));
+    atomic_store(&destroyed, true);
+    return NULL;
+}
+
+static void destroy_meanwhile(void)
+{
+    static pthread_t destroyer;
+    while_recording = NULL;
+    if (pthread_create(&destroyer, NULL, destroy, NULL)) exit(2);
+    for (int turn = 0; turn < 20000 && !atomic_load(&destroyed); turn++) sched_yield();
+    atomic_store(&destroyed_meanwhile, atomic_load(&destroyed));
+}
+
+static bool a_stream_lives_while_an_event_is_recorded_on_it(void)
+{
+    struct sl_core *core = start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    give(memory, A);
+    while_recording = destroy_meanwhile;
+    sl_frees_flush(&core->reuse.frees);
+    while (!atomic_load(&destroyed)) sched_yield();
+    return !atomic_load(&destroyed_meanwhile);
+}
+
 static const struct scenario {
     enum sl_guard guard;
     const char *name;
@@ -627,6 +697,9 @@ static const struct scenario {
     SCENARIO(LATER_BY_RECORDING, two_threads_free_on_one_stream),
     SCENARIO(PASSED_BEFORE, what_is_freed_during_a_wait_is_not_over),
     SCENARIO(QUIET_BEFORE, what_is_launched_during_a_wait_is_not_over),
+    SCENARIO(UNSURE_IS_AHEAD, what_cannot_be_recorded_is_not_given_out),
+    SCENARIO(UNKNOWN_IS_IN_USE, a_launch_that_may_be_captured_uses_memory),
+    SCENARIO(HANDLES_ARE_HELD, a_stream_lives_while_an_event_is_recorded_on_it),
 };
 
 /* --- locks: what docs/concurrency.md forbids ends a build with checks --- */

@@ -58,20 +58,23 @@ static void note_wait(struct noted_device *device, struct noted_wait wait)
 
 static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle event)
 {
+    if (((struct noted_device *)self)->refuses_waits) return SL_ERR_DRIVER;
     note_wait(self, (struct noted_wait){.stream = stream, .event = event});
     return SL_OK;
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle event)
 {
+    if (((struct noted_device *)self)->refuses_waits) return SL_ERR_DRIVER;
     note_wait(self, (struct noted_wait){.by_host = true, .event = event});
     return SL_OK;
 }
 
-static bool event_done(void *self, sl_event_handle event)
+static struct sl_answer event_done(void *self, sl_event_handle event)
 {
-    ((struct noted_device *)self)->questions++;
-    return ((struct noted_event *)event)->done;
+    struct noted_device *device = self;
+    device->questions++;
+    return device->says_nothing ? sl_no_answer() : sl_answer_of(((struct noted_event *)event)->done);
 }
 
 static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
@@ -84,14 +87,18 @@ static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_hand
 
 static enum sl_status stream_finish(void *self, sl_stream stream)
 {
-    ((struct noted_device *)self)->finished = stream;
+    struct noted_device *device = self;
+    if (device->refuses_finishing) return SL_ERR_DRIVER;
+    device->finished = stream;
+    device->finishes++;
     return SL_OK;
 }
 
-static bool stream_capturing(void *self, sl_stream stream)
+static struct sl_answer stream_capturing(void *self, sl_stream stream)
 {
     const struct noted_device *device = self;
-    return device->capturing && device->capturing == stream;
+    if (device->says_nothing) return sl_no_answer();
+    return sl_answer_of(device->capturing && device->capturing == stream);
 }
 
 static sl_stream stream_in(void *self)

@@ -166,10 +166,10 @@ static void what_is_the_same_everywhere(void **state)
 
 static bool passed;
 
-static bool event_done(void *self, sl_event_handle event)
+static struct sl_answer event_done(void *self, sl_event_handle event)
 {
     (void)self, (void)event;
-    return passed;
+    return sl_answer_of(passed);
 }
 
 /* What is made to wait for another device's collective lies behind it as well. */

@@ -44,10 +44,10 @@ static enum sl_status event_record(void *self, sl_event_handle event, sl_stream 
     return SL_OK;
 }
 
-static bool event_done(void *self, sl_event_handle event)
+static struct sl_answer event_done(void *self, sl_event_handle event)
 {
     (void)self;
-    return ((struct event *)event)->done;
+    return sl_answer_of(((struct event *)event)->done);
 }
 
 /* As the driver tells it: a float of milliseconds; the contract has no negative times. */

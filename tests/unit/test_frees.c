@@ -244,6 +244,47 @@ static void an_open_point_has_not_passed(void **state)
     sl_waits_end(&waits, &frees);
 }
 
+/* Until later points on all streams take their place. */
+static void what_is_unsure_is_kept_until_it_is_mended(void **state)
+{
+    (void)state;
+    device.refuses_records = device.refuses_finishing = true;
+    freed(0, 4, on_a);
+    device.refuses_records = device.refuses_finishing = false;
+    freed(4, 8, on_b);
+    struct sl_waits waits = {0};
+    assert_true(sl_frees_any_unsure(&frees));
+    sl_frees_peek(&frees, 0, 4 * KIB, &waits);
+    assert_true(waits.unsure);
+    assert_true(sl_frees_any(&frees, 0, KIB, on_a.serial)); /* even the stream that freed it cannot know */
+    sl_waits_end(&waits, &frees);
+    sl_frees_mend(&frees, sl_frees_now(&frees), sl_points_record(&frees, &on_b, 1));
+    assert_false(sl_frees_any_unsure(&frees));
+    assert_int_equal(waits_of(0, 4, on_a.serial), 2);
+    assert_int_equal(waits_of(4, 8, on_a.serial), 2);
+}
+
+static void what_is_freed_later_is_not_mended(void **state)
+{
+    (void)state;
+    uint64_t before = sl_frees_now(&frees);
+    sl_frees_add(&frees, 0, 4 * KIB, sl_points_unknown(&frees));
+    sl_frees_mend(&frees, before, NULL);
+    assert_true(sl_frees_any_unsure(&frees));
+    sl_frees_mend(&frees, sl_frees_now(&frees), NULL); /* all work is done */
+    assert_false(sl_frees_any_unsure(&frees));
+    assert_int_equal(waits_of(0, 4, 0), 0);
+}
+
+static void a_wait_for_the_context_ends_doubt(void **state)
+{
+    (void)state;
+    sl_frees_add(&frees, 0, 4 * KIB, sl_points_unknown(&frees));
+    sl_frees_pass(&frees, sl_frees_now(&frees));
+    assert_false(sl_frees_any_unsure(&frees));
+    assert_int_equal(waits_of(0, 4, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +303,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_stream_has_an_open_point, start, stop),
         cmocka_unit_test_setup_teardown(a_stream_that_goes_has_no_open_point, start, stop),
         cmocka_unit_test_setup_teardown(an_open_point_has_not_passed, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_unsure_is_kept_until_it_is_mended, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_freed_later_is_not_mended, start, stop),
+        cmocka_unit_test_setup_teardown(a_wait_for_the_context_ends_doubt, start, stop),
     };
     return cmocka_run_group_tests_name("frees", tests, NULL, NULL);
 }

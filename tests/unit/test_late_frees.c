@@ -18,10 +18,10 @@ static bool done;
 static int records;
 static enum sl_status (*real_record)(void *self, sl_event_handle event, sl_stream stream);
 
-static bool event_done(void *self, sl_event_handle event)
+static struct sl_answer event_done(void *self, sl_event_handle event)
 {
     (void)self, (void)event;
-    return done;
+    return sl_answer_of(done);
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle event)

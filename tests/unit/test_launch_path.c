@@ -156,11 +156,11 @@ static void what_is_used_in_place_is_counted_exactly(void **state)
 static sl_stream capturing;
 static int questions;
 
-static bool stream_capturing(void *self, sl_stream stream)
+static struct sl_answer stream_capturing(void *self, sl_stream stream)
 {
     (void)self;
     questions++;
-    return stream == capturing;
+    return sl_answer_of(stream == capturing);
 }
 
 static void launches_that_are_captured_are_left_alone(void **state)

@@ -156,12 +156,43 @@ static void an_event_that_cannot_be_recorded(void **state)
     enum sl_status status = SL_OK;
     device.refuses_records = true;
     assert_int_equal(sl_link_direction_submitted(&direction, &device.backend, true, &status), 1);
-    assert_int_equal(status, SL_ERR_DRIVER);
+    assert_int_equal(status, SL_OK);
     assert_ptr_equal(device.finished, &device.out);
     device.refuses_records = false;
     status = SL_ERR_UNSUPPORTED; /* of the movement itself */
     assert_int_equal(sl_link_direction_submitted(&direction, &device.backend, true, &status), 2);
     assert_int_equal(status, SL_ERR_UNSUPPORTED);
+}
+
+/* Its event may have passed long ago. */
+static void what_is_neither_recorded_nor_waited_for_is_ahead(void **state)
+{
+    (void)state;
+    enum sl_status status = SL_OK;
+    sl_stream other = &device.in;
+    uint64_t first = sl_link_direction_submitted(&direction, &device.backend, true, &status);
+    device.refuses_records = device.refuses_finishing = true;
+    uint64_t lost = sl_link_direction_submitted(&direction, &device.backend, true, &status);
+    assert_int_equal(status, SL_ERR_DRIVER);
+    ((struct noted_event *)sl_link_direction_event(&direction, lost))->done = true;
+    assert_false(sl_link_direction_is_done(&direction, &device.backend, lost));
+    assert_int_equal(sl_link_direction_wait(&direction, &device.backend, lost, &other), SL_ERR_DRIVER);
+    assert_int_equal(sl_link_direction_wait(&direction, &device.backend, first, &other), SL_OK);
+    device.refuses_finishing = false;
+    assert_int_equal(sl_link_direction_wait(&direction, &device.backend, lost, &other), SL_OK);
+    assert_true(sl_link_direction_is_done(&direction, &device.backend, lost));
+}
+
+static void no_answer_is_not_done(void **state)
+{
+    (void)state;
+    enum sl_status status = SL_OK;
+    uint64_t first = sl_link_direction_submitted(&direction, &device.backend, true, &status);
+    ((struct noted_event *)sl_link_direction_event(&direction, first))->done = true;
+    device.says_nothing = true;
+    assert_false(sl_link_direction_is_done(&direction, &device.backend, first));
+    device.says_nothing = false;
+    assert_true(sl_link_direction_is_done(&direction, &device.backend, first));
 }
 
 /* Stalls end with fetches, so these have times; what leaves needs none. */
@@ -216,6 +247,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(where_there_are_too_many_the_oldest_serves, start, stop),
         cmocka_unit_test_setup_teardown(where_the_driver_gives_no_more_the_oldest_serves, start, stop),
         cmocka_unit_test_setup_teardown(an_event_that_cannot_be_recorded, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_neither_recorded_nor_waited_for_is_ahead, start, stop),
+        cmocka_unit_test_setup_teardown(no_answer_is_not_done, start, stop),
         cmocka_unit_test_setup_teardown(events_of_fetches_have_times, start, stop),
         cmocka_unit_test_setup_teardown(one_that_was_not_built_is_closed, start, stop),
         cmocka_unit_test_setup_teardown(a_device_that_is_gone_is_not_asked, start, stop),

@@ -162,7 +162,7 @@ static void join(uint32_t s, sl_stream stream)
 {
     struct sl_joining joining = {0};
     sl_joins_collect(reuse, s, &joining);
-    if (sl_joins_any(&joining)) sl_joins_wait(reuse, s, &joining, stream);
+    if (sl_joins_any(&joining)) sl_joins_wait(reuse, s, &joining, stream, false);
 }
 
 static void every_stream_waits_once(void **state)
@@ -207,8 +207,8 @@ static void a_stream_has_waited_only_when_it_does(void **state)
     sl_joins_collect(reuse, 1, &one);
     sl_joins_collect(reuse, 1, &other);
     assert_true(sl_joins_any(&one) && sl_joins_any(&other));
-    sl_joins_wait(reuse, 1, &one, &handles[1]);
-    sl_joins_wait(reuse, 1, &other, &handles[1]);
+    sl_joins_wait(reuse, 1, &one, &handles[1], false);
+    sl_joins_wait(reuse, 1, &other, &handles[1], false);
     assert_int_equal(noted_stream_waits(&device, &handles[1], event), 2);
 }
 

@@ -20,16 +20,16 @@ static struct noted_device device;
 static uint64_t reached_ns;   /* up to here the device got; work has the time at which it takes place */
 static uint32_t waits_before; /* a launch */
 
-static bool event_done(void *self, sl_event_handle event)
+static struct sl_answer event_done(void *self, sl_event_handle event)
 {
     (void)self;
-    return noted_event(event)->time_ns <= reached_ns;
+    return sl_answer_of(noted_event(event)->time_ns <= reached_ns);
 }
 
 static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
 {
     uint64_t begin = noted_event(from)->time_ns, end = noted_event(to)->time_ns;
-    assert_true(event_done(self, from) && event_done(self, to));
+    assert_true(sl_is_yes(event_done(self, from)) && sl_is_yes(event_done(self, to)));
     return end > begin ? end - begin : 0;
 }
 

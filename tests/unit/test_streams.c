@@ -391,6 +391,94 @@ static void what_many_left_is_forgotten_when_it_is_done(void **state)
     assert_in_range(streams.gone.count, 1, 256);
 }
 
+/* --- a driver that does not answer --- */
+
+static bool are_unsure(void)
+{
+    struct sl_points *points = sl_streams_points(&streams);
+    bool unsure = sl_points_are_unsure(points);
+    sl_points_void(&frees, points);
+    return unsure;
+}
+
+/* Not known to capture is not known to take an event; and no thread asks for ever. */
+static void where_nobody_says_whether_it_captures_nothing_is_known(void **state)
+{
+    (void)state;
+    use(&handles[0]);
+    atomic_store(&streams.captures, 1);
+    device.says_nothing = true;
+    uint64_t before = device.records;
+    assert_true(are_unsure());
+    assert_int_equal(device.records, before);
+    device.says_nothing = false;
+    assert_false(are_unsure());
+}
+
+/* Every third question is refused: with three streams each try would fail. */
+static int asked;
+static struct sl_answer says_it_now_and_then(void *self, sl_stream stream)
+{
+    (void)self, (void)stream;
+    return asked++ % 3 == 2 && asked < 20 ? sl_no_answer() : sl_answer_of(false);
+}
+
+static void it_is_asked_again(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 3; s++) use(&handles[s]);
+    atomic_store(&streams.captures, 1);
+    asked = 0;
+    device.backend.stream_capturing = says_it_now_and_then;
+    assert_false(are_unsure());
+}
+
+/* What could neither be recorded nor waited for in front of a capture is unknown while the stream captures. */
+static void work_in_front_of_a_capture_is_known_or_not(void **state)
+{
+    (void)state;
+    use(&handles[0]);
+    device.refuses_records = device.refuses_finishing = true;
+    sl_stream_may_capture(&streams, &handles[0]);
+    device.refuses_records = device.refuses_finishing = false;
+    atomic_store(&streams.captures, 1);
+    device.capturing = &handles[0];
+    assert_true(are_unsure());
+    device.capturing = NULL; /* then its last event covers everything */
+    assert_false(are_unsure());
+    sl_stream_may_capture(&streams, &handles[0]);
+    device.capturing = &handles[0];
+    assert_false(are_unsure());
+}
+
+/* The work of a destroyed stream has no handle by which it could be asked for later. */
+static void what_a_destroyed_stream_left_is_known_or_not(void **state)
+{
+    (void)state;
+    use(&handles[0]);
+    device.refuses_records = device.refuses_finishing = true;
+    sl_stream_gone(&streams, &handles[0]);
+    device.refuses_records = device.refuses_finishing = false;
+    assert_true(sl_streams_any_work(&streams));
+    assert_true(are_unsure());
+    assert_true(are_unsure());
+    sl_streams_are_idle(&streams);
+    assert_false(are_unsure());
+}
+
+/* A host that cannot wait now can wait later. */
+static void what_was_left_is_waited_for_again(void **state)
+{
+    (void)state;
+    use(&handles[0]);
+    use(&handles[1]);
+    sl_stream_gone(&streams, &handles[0]);
+    device.refuses_waits = device.says_nothing = true;
+    assert_true(are_unsure());
+    device.refuses_waits = device.says_nothing = false;
+    assert_false(are_unsure());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +501,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_capturing_stream_that_is_gone_is_waited_for, start, stop),
         cmocka_unit_test_setup_teardown(a_stream_without_work_leaves_nothing, start, stop),
         cmocka_unit_test_setup_teardown(what_many_left_is_forgotten_when_it_is_done, start, stop),
+        cmocka_unit_test_setup_teardown(where_nobody_says_whether_it_captures_nothing_is_known, start, stop),
+        cmocka_unit_test_setup_teardown(it_is_asked_again, start, stop),
+        cmocka_unit_test_setup_teardown(work_in_front_of_a_capture_is_known_or_not, start, stop),
+        cmocka_unit_test_setup_teardown(what_a_destroyed_stream_left_is_known_or_not, start, stop),
+        cmocka_unit_test_setup_teardown(what_was_left_is_waited_for_again, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,10 +170,10 @@ static sl_stream capturing, recorded_on[8];
 static sl_event_handle recorded[8], waited_for;
 static int records, waits;
 
-static bool stream_capturing(void *self, sl_stream stream)
+static struct sl_answer stream_capturing(void *self, sl_stream stream)
 {
     (void)self;
-    return stream == capturing;
+    return sl_answer_of(stream == capturing);
 }
 
 static enum sl_status event_record(void *self, sl_event_handle event, sl_stream stream)

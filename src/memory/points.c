@@ -1,0 +1,242 @@
+#include "memory/points.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "base/guards.h"
+#include "device/ordering.h"
+#include "memory/frees.h"
+
+uint32_t sl_frees_hold(struct sl_frees *frees)
+{
+    for (;;) {
+        uint32_t epoch = atomic_load(&frees->epoch);
+        atomic_fetch_add(&frees->holders[epoch & 1], 1);
+        if (atomic_load(&frees->epoch) == epoch) return epoch & 1;
+        atomic_fetch_sub(&frees->holders[epoch & 1], 1);
+    }
+}
+
+void sl_frees_let_go(struct sl_frees *frees, uint32_t held)
+{
+    atomic_fetch_sub(&frees->holders[held], 1);
+}
+
+void sl_frees_wait_for_holders(struct sl_frees *frees)
+{
+    uint32_t before = atomic_fetch_add(&frees->epoch, 1) & 1;
+    while (atomic_load(&frees->holders[before])) sched_yield();
+}
+
+/* Precondition: the lock is held, except at close. */
+void sl_points_release(struct sl_frees *frees, struct sl_points *points)
+{
+    if (--points->refs) return;
+    for (uint32_t i = 0; i < points->count; i++) {
+        if (sl_grow(&frees->spare, &frees->spare_capacity, frees->spare_count, sizeof *frees->spare))
+            frees->spare[frees->spare_count++] = points->at[i].event;
+        else
+            frees->backend->event_delete(frees->backend->self, points->at[i].event);
+    }
+    free(points);
+}
+
+static bool take_event(struct sl_frees *frees, sl_event_handle *event)
+{
+    sl_lock(&frees->lock);
+    bool spare = frees->spare_count > 0;
+    if (spare) *event = frees->spare[--frees->spare_count];
+    sl_unlock(&frees->lock);
+    return spare || frees->backend->event_new(frees->backend->self, event) == SL_OK;
+}
+
+static struct sl_points *new_points(struct sl_frees *frees, uint32_t count)
+{
+    struct sl_points *points = count ? malloc(sizeof *points + count * sizeof points->at[0]) : NULL;
+    if (points)
+        *points =
+            (struct sl_points){.list = frees, .refs = 1, .began = sl_frees_now(frees), .number = UINT64_MAX};
+    return points;
+}
+
+void sl_points_doubt(struct sl_points *points)
+{
+    atomic_store(&points->unsure, true);
+    atomic_store(&points->list->any_unsure, true);
+}
+
+struct sl_points *sl_points_unknown(struct sl_frees *frees)
+{
+    sl_lock(&frees->lock);
+    frees->unknown->refs++;
+    sl_unlock(&frees->lock);
+    atomic_store(&frees->any_unsure, true);
+    return frees->unknown;
+}
+
+bool sl_points_are_unsure(const struct sl_points *points)
+{
+    return points && atomic_load(&points->unsure) && SL_GUARD(UNSURE_IS_AHEAD);
+}
+
+/* False: it is not known when the stream's work is done. */
+static bool record_one(struct sl_frees *frees, struct sl_points *points, const struct sl_free_stream *stream)
+{
+    sl_event_handle event;
+    if (!points || !take_event(frees, &event)) return !sl_finish_stream(frees->backend, stream->handle);
+    /* If it cannot be recorded, the stream was waited for; waiting for an unrecorded event returns at
+     * once. */
+    enum sl_status status = sl_record_event(frees->backend, event, stream->handle);
+    points->at[points->count].event = event;
+    points->at[points->count++].serial = stream->serial;
+    return !status;
+}
+
+struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_stream *streams,
+                                   uint32_t count)
+{
+    struct sl_points *points = new_points(frees, count);
+    bool sure = true;
+    for (uint32_t i = 0; i < count; i++) sure &= record_one(frees, points, &streams[i]);
+    if (!points) return sure ? NULL : sl_points_unknown(frees);
+    if (!sure) sl_points_doubt(points);
+    if (points->count || !sure) return points;
+    free(points);
+    return NULL;
+}
+
+/* Closes the open point to further frees. Returns it with the list's reference, and holds its stream; or
+ * NULL. */
+static struct sl_points *take_open(struct sl_frees *frees, const struct sl_points *only, uint32_t *held)
+{
+    sl_lock(&frees->lock);
+    struct sl_points *points = only && frees->open != only ? NULL : frees->open;
+    if (points) {
+        frees->open = NULL;
+        atomic_store(&frees->any_open, false);
+        if (points->refs == 1) { /* no free uses it */
+            sl_points_release(frees, points);
+            points = NULL;
+        }
+    }
+    if (points) *held = sl_frees_hold(frees);
+    sl_unlock(&frees->lock);
+    return points;
+}
+
+static void record_point(struct sl_points *points)
+{
+    if (SL_GUARD(OPEN_POINT_IS_RECORDED) &&
+        sl_record_event(points->list->backend, points->at[0].event, points->stream))
+        sl_points_doubt(points);
+    atomic_store(&points->open, false);
+}
+
+/* `only` NULL: whichever point is open. */
+static void record_open(struct sl_frees *frees, const struct sl_points *only)
+{
+    uint32_t held;
+    struct sl_points *taken = take_open(frees, only, &held);
+    if (!taken) return;
+    record_point(taken);
+    sl_frees_let_go(frees, held);
+    sl_points_void(frees, taken);
+}
+
+/* Another thread may be about to record it. */
+void sl_points_settle(struct sl_points *points)
+{
+    if (atomic_load(&points->open)) record_open(points->list, points);
+    while (atomic_load(&points->open)) sched_yield();
+}
+
+void sl_frees_flush(struct sl_frees *frees)
+{
+    if (atomic_load_explicit(&frees->any_open, memory_order_relaxed)) record_open(frees, NULL);
+}
+
+void sl_frees_flush_stream(struct sl_frees *frees, sl_stream stream)
+{
+    sl_lock(&frees->lock);
+    bool lies_there = frees->open && frees->open->stream == stream;
+    sl_unlock(&frees->lock);
+    if (lies_there) sl_frees_flush(frees);
+}
+
+/* Precondition: `points` is not in the list. Another thread may have opened a point meanwhile. */
+static void open_point(struct sl_frees *frees, struct sl_points *points, uint64_t serial)
+{
+    atomic_store(&points->open, true);
+    sl_lock(&frees->lock);
+    bool first = serial && !frees->open;
+    if (first) {
+        frees->open = points;
+        points->refs++;
+        atomic_store(&frees->any_open, true);
+    }
+    sl_unlock(&frees->lock);
+    if (!first) record_point(points);
+}
+
+struct sl_points *sl_points_open(struct sl_frees *frees, const struct sl_free_stream *stream)
+{
+    sl_lock(&frees->lock);
+    struct sl_points *points = frees->open;
+    bool same = points && stream->serial && points->at[0].serial == stream->serial;
+    if (same) points->refs++;
+    sl_unlock(&frees->lock);
+    if (same) return points;
+    sl_frees_flush(frees);
+    points = new_points(frees, 1);
+    if (!points || !take_event(frees, &points->at[0].event)) {
+        free(points);
+        return sl_finish_stream(frees->backend, stream->handle) ? sl_points_unknown(frees) : NULL;
+    }
+    points->count = 1;
+    points->stream = stream->handle;
+    points->at[0].serial = stream->serial;
+    open_point(frees, points, stream->serial);
+    return points;
+}
+
+/* May be called under any lock. */
+enum sl_status sl_points_wait_for(const struct sl_points *points, sl_event_handle event)
+{
+    const struct sl_backend *backend = points->list->backend;
+    if (atomic_load(&points->open)) return sl_finish_stream(backend, points->stream);
+    return sl_points_are_unsure(points) ? SL_ERR_DRIVER : sl_wait_host(backend, event);
+}
+
+static enum sl_status wait_on_host(const struct sl_points *points)
+{
+    enum sl_status status = sl_points_are_unsure(points) ? SL_ERR_DRIVER : SL_OK;
+    for (uint32_t i = 0; i < points->count && status == SL_OK; i++)
+        status = sl_points_wait_for(points, points->at[i].event);
+    return status;
+}
+
+bool sl_points_have_passed(const struct sl_frees *frees, const struct sl_points *points)
+{
+    const struct sl_backend *backend = frees->backend;
+    if (points->number <= frees->passed) return true;
+    if (atomic_load(&points->open) || sl_points_are_unsure(points)) return false;
+    for (uint32_t i = 0; i < points->count; i++)
+        if (!sl_is_yes(backend->event_done(backend->self, points->at[i].event))) return false;
+    return true;
+}
+
+enum sl_status sl_points_wait(struct sl_frees *frees, struct sl_points *points)
+{
+    enum sl_status status = points ? wait_on_host(points) : SL_OK;
+    sl_points_void(frees, points);
+    return status;
+}
+
+void sl_points_void(struct sl_frees *frees, struct sl_points *points)
+{
+    if (!points) return;
+    sl_lock(&frees->lock);
+    sl_points_release(frees, points);
+    sl_unlock(&frees->lock);
+}

@@ -1,0 +1,125 @@
+/* Points of frees: what cannot be recorded is waited for, and what cannot be waited for either has not passed.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "memory/frees.h"
+#include "noted_device.h"
+
+static struct noted_device device;
+static struct sl_frees frees;
+static int a, b; /* their addresses are streams */
+static const struct sl_free_stream on_a = {&a, 1}, on_b = {&b, 2};
+
+static int start(void **state)
+{
+    (void)state;
+    noted_device_begin(&device);
+    return sl_frees_init(&frees, &device.backend) == SL_OK ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    sl_frees_close(&frees, false);
+    return device.deleted == device.made ? 0 : -1; /* none is lost */
+}
+
+static struct sl_points *record(const struct sl_free_stream *on)
+{
+    return sl_points_record(&frees, on, 1);
+}
+
+static void refuse_all(bool refuses)
+{
+    device.refuses_records = device.refuses_finishing = device.refuses_waits = device.says_nothing = refuses;
+}
+
+static void a_refused_record_is_waited_for(void **state)
+{
+    (void)state;
+    device.refuses_records = true;
+    struct sl_points *points = record(&on_a);
+    assert_false(sl_points_are_unsure(points));
+    assert_ptr_equal(device.finished, &a);
+    sl_points_void(&frees, points);
+}
+
+static void what_is_neither_recorded_nor_waited_for_is_ahead(void **state)
+{
+    (void)state;
+    device.refuses_records = device.refuses_finishing = true;
+    struct sl_points *points = record(&on_a);
+    assert_true(sl_points_are_unsure(points));
+    assert_true(sl_frees_any_unsure(&frees));
+    assert_false(sl_points_have_passed(&frees, points));
+    assert_int_equal(sl_points_wait(&frees, points), SL_ERR_DRIVER);
+}
+
+/* The point is recorded when the program goes on; who waits for it then finds out. */
+static void an_open_point_that_is_refused_is_ahead(void **state)
+{
+    (void)state;
+    struct sl_points *points = sl_points_open(&frees, &on_a);
+    device.refuses_records = device.refuses_finishing = true;
+    sl_frees_flush(&frees);
+    assert_true(sl_points_are_unsure(points));
+    assert_int_equal(sl_points_wait_for(points, NULL), SL_ERR_DRIVER);
+    sl_points_void(&frees, points);
+}
+
+/* Without events the host waits; without that, the one thing that needs neither stands for all of it. */
+static void without_events_the_unknown_stands_for_them(void **state)
+{
+    (void)state;
+    device.events_left = 0;
+    assert_null(record(&on_a));
+    assert_ptr_equal(device.finished, &a);
+    assert_null(sl_points_open(&frees, &on_a));
+    device.refuses_finishing = true;
+    struct sl_points *points = record(&on_a), *open = sl_points_open(&frees, &on_a);
+    assert_true(sl_points_are_unsure(points) && sl_points_are_unsure(open));
+    sl_points_void(&frees, points);
+    sl_points_void(&frees, open);
+}
+
+static void *let_go(void *held)
+{
+    sl_frees_let_go(&frees, *(uint32_t *)held);
+    return NULL;
+}
+
+/* Those who hold when it begins to wait, and no others. */
+static void holders_are_waited_for(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    uint32_t held = sl_frees_hold(&frees);
+    assert_int_equal(pthread_create(&thread, NULL, let_go, &held), 0);
+    sl_frees_wait_for_holders(&frees);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(atomic_load(&frees.holders[0]) + atomic_load(&frees.holders[1]), 0);
+    sl_frees_wait_for_holders(&frees);
+    held = sl_frees_hold(&frees);
+    assert_int_equal(atomic_load(&frees.holders[held]), 1);
+    sl_frees_let_go(&frees, held);
+    refuse_all(false);
+    sl_points_void(&frees, record(&on_b));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_refused_record_is_waited_for, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_neither_recorded_nor_waited_for_is_ahead, start, stop),
+        cmocka_unit_test_setup_teardown(an_open_point_that_is_refused_is_ahead, start, stop),
+        cmocka_unit_test_setup_teardown(without_events_the_unknown_stands_for_them, start, stop),
+        cmocka_unit_test_setup_teardown(holders_are_waited_for, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
