@@ -183,6 +183,28 @@ static struct sl_learned_parts learned_parts(struct sl_core *core)
     };
 }
 
+static bool is_at(const struct sl_core *core, const struct sl_device_place *place)
+{
+    struct sl_device_place at;
+    return core->backend.place && core->backend.place(core->backend.self, &at) &&
+           at.domain == place->domain && at.bus == place->bus && at.device == place->device;
+}
+
+/* The part of the profile for a further device. NULL: none, or an earlier core of the same device has it. */
+static struct sl_learned *join_profile(struct sl_core *core, const struct sl_learned_parts *parts)
+{
+    struct sl_device_place place;
+    uint32_t device = 0;
+    if (!core->backend.place || !core->backend.place(core->backend.self, &place)) return NULL;
+    for (uint32_t c = 0; c < sl_cores_started(); c++) {
+        const struct sl_core *other = sl_core_started(c);
+        if (!other || !other->learned) continue;
+        if (is_at(other, &place)) return NULL;
+        device++;
+    }
+    return device ? sl_learned_join(sl_core_started(0)->learned, device, parts) : NULL;
+}
+
 /* Without a planner, the launch that needs a plan makes it. */
 static void start_planner(struct sl_core *core)
 {
@@ -202,7 +224,8 @@ enum sl_status sl_core_build(struct sl_core *core)
     enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
     if (status) return status;
     struct sl_learned_parts parts = learned_parts(core);
-    core->learned = core->number ? NULL : sl_learned_read(core->options->profile, &parts);
+    core->learned =
+        core->number ? join_profile(core, &parts) : sl_learned_read(core->options->profile, &parts);
     decide_sizes(core, free_bytes, &chunk_bytes);
     if (!sl_lock_init(&core->order, SL_LOCK_ORDER, true)) return SL_ERR_NO_MEMORY;
     sl_arena_init(&core->arena, backend, chunk_bytes);

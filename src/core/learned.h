@@ -1,5 +1,6 @@
 /* The profile (SLUICE_PROFILE): what the previous run learned about the program, and what this run learns for
- * the next. Caller holds the order lock, or no other thread exists yet. */
+ * the next. Each core has its own part of it; all parts are in one file. Caller holds the order lock of the
+ * core, or no other thread uses the core yet. */
 #ifndef SLUICE_LEARNED_H
 #define SLUICE_LEARNED_H
 
@@ -33,9 +34,14 @@ struct sl_learned_parts {
  * ignored with one warning. Call it before sizes are decided, because sl_learned_wanted may set some. `parts`
  * is copied; the parts need not be initialised yet. NULL: no path, or no memory. */
 struct sl_learned *sl_learned_read(const char *path, const struct sl_learned_parts *parts);
+/* The part of a further device of the process, numbered from 1 in the order of their first use. `first` is
+ * what sl_learned_read returned. NULL: there is no profile, or no memory. */
+struct sl_learned *sl_learned_join(struct sl_learned *first, uint32_t device,
+                                   const struct sl_learned_parts *parts);
 void sl_learned_close(struct sl_learned *learned); /* accepts NULL */
 
-/* The profile's settings; zeros for those that it lacks, or without a profile. Accepts NULL. */
+/* The profile's settings; zeros for those that it lacks, for a further device, or without a profile. Accepts
+ * NULL. */
 struct sl_profile_wanted sl_learned_wanted(const struct sl_learned *learned);
 
 /* Primes placement, symbols and predictor from the profile. Precondition: the parts are initialised, and
@@ -55,8 +61,9 @@ void sl_learned_forget(struct sl_learned *learned);
 /* Whether there is something to write that is not in the profile that was read. Accepts NULL. */
 bool sl_learned_something(const struct sl_learned *learned);
 
-/* Writes the profile; logs an error once. SL_ERR_UNSUPPORTED: there is nothing to write, or another program's
- * profile is at the path. Accepts NULL. */
+/* Writes the profile, with the other devices' parts as they are in the file; logs an error once.
+ * SL_ERR_UNSUPPORTED: there is nothing to write, or another program's profile is at the path. Accepts NULL.
+ */
 enum sl_status sl_learned_write(struct sl_learned *learned);
 
 #endif

@@ -288,10 +288,14 @@ void sl_runtime_functions_changed(void)
 
 enum sl_status sl_runtime_save_profile(void)
 {
-    struct sl_core *core = sl_core_numbered(0);
-    if (!core) return SL_ERR_UNSUPPORTED;
-    sl_lock(&core->order);
-    enum sl_status status = sl_learned_write(core->learned);
-    sl_unlock(&core->order);
-    return status;
+    enum sl_status saved = SL_ERR_UNSUPPORTED;
+    for (uint32_t c = 0; c < sl_cores_started(); c++) {
+        struct sl_core *core = sl_core_numbered(c);
+        if (!core) continue;
+        sl_lock(&core->order);
+        enum sl_status status = sl_learned_write(core->learned);
+        sl_unlock(&core->order);
+        if (saved == SL_ERR_UNSUPPORTED) saved = status;
+    }
+    return saved;
 }

@@ -17,6 +17,7 @@
 #define SL_PROFILE_MOST_SLOTS ((uint32_t)1 << 15)
 #define SL_PROFILE_MOST_SYMBOLS ((uint32_t)1 << 16)
 #define SL_PROFILE_MOST_ACCESSES ((uint32_t)1 << 20)
+#define SL_PROFILE_MOST_OTHERS 31u
 #define SL_PROFILE_LONGEST ((uint32_t)1 << 18) /* symbols in its string */
 
 /* The profile owns all memory, from malloc. Texts may be NULL, which is written as "". */
@@ -79,6 +80,11 @@ struct sl_profile {
 
     uint32_t *string; /* symbols, from the program's first on */
     uint32_t string_count;
+
+    /* What was learned of the process's further devices, in the order of their first use: properties and
+     * everything from the kernels on. They have no others. */
+    struct sl_profile *others;
+    uint32_t other_count;
 };
 
 /* Reads a profile file. SL_ERR_IO with errno (ENOENT if there is no file), or the errors of

@@ -189,24 +189,23 @@ static void code_access(struct coder *c, struct sl_profile_access *access)
     access->only_read = only_read;
 }
 
+static void code_properties(struct coder *c, struct sl_profile_properties *p)
+{
+    uint64_t *const numbers[] = {&p->budget_bytes,        &p->chunk_bytes,          &p->need_bytes,
+                                 &p->link_in_bytes_per_s, &p->link_out_bytes_per_s, &p->fed,
+                                 &p->predicted,           &p->iterations,           &p->period};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) code_long(c, numbers[i]);
+}
+
 static void code_head(struct coder *c, struct sl_profile *p)
 {
-    uint64_t *const numbers[] = {&p->written_s,
-                                 &p->wanted.budget_bytes,
-                                 &p->wanted.chunk_bytes,
-                                 &p->properties.budget_bytes,
-                                 &p->properties.chunk_bytes,
-                                 &p->properties.need_bytes,
-                                 &p->properties.link_in_bytes_per_s,
-                                 &p->properties.link_out_bytes_per_s,
-                                 &p->properties.fed,
-                                 &p->properties.predicted,
-                                 &p->properties.iterations,
-                                 &p->properties.period};
     code_text(c, &p->sluice);
     code_text(c, &p->command);
     code_text(c, &p->wanted.backing);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) code_long(c, numbers[i]);
+    code_long(c, &p->written_s);
+    code_long(c, &p->wanted.budget_bytes);
+    code_long(c, &p->wanted.chunk_bytes);
+    code_properties(c, &p->properties);
     code_array(c, &p->objects, &p->object_count, OBJECTS_MOST, sizeof *p->objects);
     for (uint32_t i = 0; i < p->object_count && !c->status; i++) {
         code_text(c, &p->objects[i].name);
@@ -214,9 +213,9 @@ static void code_head(struct coder *c, struct sl_profile *p)
     }
 }
 
-static void code_profile(struct coder *c, struct sl_profile *p)
+/* What belongs to a device. */
+static void code_content(struct coder *c, struct sl_profile *p)
 {
-    code_head(c, p);
     code_array(c, &p->kernels, &p->kernel_count, SL_PROFILE_MOST_KERNELS, sizeof *p->kernels);
     for (uint32_t i = 0; i < p->kernel_count && !c->status; i++) code_kernel(c, &p->kernels[i]);
     code_array(c, &p->keys, &p->key_count, SL_PROFILE_MOST_SLOTS, sizeof *p->keys);
@@ -227,6 +226,25 @@ static void code_profile(struct coder *c, struct sl_profile *p)
     for (uint32_t i = 0; i < p->access_count && !c->status; i++) code_access(c, &p->accesses[i]);
     code_array(c, &p->string, &p->string_count, SL_PROFILE_LONGEST, sizeof *p->string);
     for (uint32_t i = 0; i < p->string_count && !c->status; i++) code_number(c, &p->string[i], UINT32_MAX);
+}
+
+/* The further devices are the rest of the payload, if there is a rest. */
+static void code_others(struct coder *c, struct sl_profile *p)
+{
+    if (c->writing ? !p->other_count : c->at == c->end) return;
+    code_array(c, &p->others, &p->other_count, SL_PROFILE_MOST_OTHERS, sizeof *p->others);
+    if (!p->other_count) fail(c, SL_ERR_FORMAT);
+    for (uint32_t i = 0; i < p->other_count && !c->status; i++) {
+        code_properties(c, &p->others[i].properties);
+        code_content(c, &p->others[i]);
+    }
+}
+
+static void code_profile(struct coder *c, struct sl_profile *p)
+{
+    code_head(c, p);
+    code_content(c, p);
+    code_others(c, p);
 }
 
 /* Whether all references are valid. Accesses are in the order of the symbols. */
@@ -260,23 +278,87 @@ static bool is_consistent(struct sl_profile *p)
     return consistent && (!p->symbol_count || p->symbols[0].kind == SL_SYMBOL_LAUNCH);
 }
 
-void sl_profile_free(struct sl_profile *p)
+static bool are_consistent(struct sl_profile *p)
 {
-    for (uint32_t i = 0; i < p->object_count; i++) free(p->objects[i].name);
+    bool consistent = is_consistent(p);
+    for (uint32_t i = 0; i < p->other_count && consistent; i++) consistent = is_consistent(&p->others[i]);
+    return consistent;
+}
+
+/* Frees what belongs to a device. */
+static void free_content(struct sl_profile *p)
+{
     for (uint32_t i = 0; i < p->kernel_count; i++) {
         free(p->kernels[i].name);
         free(p->kernels[i].offsets);
     }
-    free(p->sluice);
-    free(p->command);
-    free(p->wanted.backing);
-    free(p->objects);
     free(p->kernels);
     free(p->keys);
     free(p->symbols);
     free(p->accesses);
     free(p->string);
+}
+
+void sl_profile_free(struct sl_profile *p)
+{
+    for (uint32_t i = 0; i < p->object_count; i++) free(p->objects[i].name);
+    for (uint32_t i = 0; i < p->other_count; i++) free_content(&p->others[i]);
+    free_content(p);
+    free(p->sluice);
+    free(p->command);
+    free(p->wanted.backing);
+    free(p->objects);
+    free(p->others);
     *p = (struct sl_profile){0};
+}
+
+/* The fields that a device has of its own. */
+static void move_content(struct sl_profile *to, struct sl_profile *from)
+{
+    struct sl_profile rest = *from;
+    to->properties = from->properties;
+    to->kernels = from->kernels;
+    to->kernel_count = from->kernel_count;
+    to->keys = from->keys;
+    to->key_count = from->key_count;
+    to->symbols = from->symbols;
+    to->symbol_count = from->symbol_count;
+    to->accesses = from->accesses;
+    to->access_count = from->access_count;
+    to->string = from->string;
+    to->string_count = from->string_count;
+    *from = (struct sl_profile){.sluice = rest.sluice,
+                                .command = rest.command,
+                                .written_s = rest.written_s,
+                                .objects = rest.objects,
+                                .object_count = rest.object_count,
+                                .wanted = rest.wanted,
+                                .others = rest.others,
+                                .other_count = rest.other_count};
+}
+
+bool sl_profile_take_device(struct sl_profile *from, uint32_t device, struct sl_profile *out)
+{
+    *out = (struct sl_profile){0};
+    if (device > from->other_count) return false;
+    move_content(out, device ? &from->others[device - 1] : from);
+    return true;
+}
+
+enum sl_status sl_profile_put_device(struct sl_profile *to, uint32_t device, struct sl_profile *from)
+{
+    if (device > SL_PROFILE_MOST_OTHERS) return SL_ERR_UNSUPPORTED;
+    if (device > to->other_count) {
+        struct sl_profile *larger = realloc(to->others, device * sizeof *larger);
+        if (!larger) return SL_ERR_NO_MEMORY;
+        memset(larger + to->other_count, 0, (device - to->other_count) * sizeof *larger);
+        to->others = larger;
+        to->other_count = device;
+    }
+    struct sl_profile *place = device ? &to->others[device - 1] : to;
+    free_content(place);
+    move_content(place, from);
+    return SL_OK;
 }
 
 uint32_t sl_profile_slots(const struct sl_profile *p)
@@ -358,7 +440,7 @@ enum sl_status sl_profile_decode(const uint8_t *bytes, size_t count, struct sl_p
     if (status) return status;
     struct coder c = {.at = payload, .end = payload + payload_bytes};
     code_profile(&c, &profile);
-    if (!c.status && (c.at != c.end || !is_consistent(&profile))) fail(&c, SL_ERR_FORMAT);
+    if (!c.status && (c.at != c.end || !are_consistent(&profile))) fail(&c, SL_ERR_FORMAT);
     free(payload);
     if (c.status)
         sl_profile_free(&profile);

@@ -42,7 +42,18 @@ def check(build, arguments, variables, folder):
     for device in devices:
         if device["peak_device_bytes"] > BUDGET + device["peak_allocated_bytes"]:
             sys.exit(f"{variables}: device {device['ordinal']} held {device['peak_device_bytes']} bytes")
-    print("ok", arguments, variables, [one["total"]["demand_misses"] for one in managed])
+    misses = [one["total"]["demand_misses"] for one in managed]
+    print("ok", arguments, variables, misses)
+    return misses
+
+
+def check_profile(build, arguments, folder):
+    """What a run learned of each device, the next one knows from its beginning."""
+    variables = {"SOFTCUDA_DEVICES": "3", "SOFTCUDA_SCHEDULE": "late", "SLUICE_DAEMON": "inline", "SLUICE_DEVICE_BUDGET": str(BUDGET),
+                 "SLUICE_CHUNK": "2M", "SLUICE_PROFILE": os.path.join(folder, "profile")}
+    first, second, third = [check(build, arguments, variables, folder) for _ in range(3)]
+    if not all(first) or any(second) or any(third):
+        sys.exit(f"misses without a profile {first}, with one {second}, again {third}")
 
 
 def main():
@@ -50,6 +61,8 @@ def main():
     arguments = ["--threads"] if threads == "each" else []
     run(build, arguments, {"SOFTCUDA_DEVICES": "3"}, None)
     with tempfile.TemporaryDirectory() as folder:
+        if threads == "one":
+            check_profile(build, arguments, folder)
         for devices, daemon, schedule in [("2", "inline", "late"), ("3", "thread", "late"), ("3", "inline", "eager"), ("3", "thread", "random:1"),
                                           ("4", "thread", "random:2")]:
             check(build, arguments, {"SOFTCUDA_DEVICES": devices, "SOFTCUDA_SCHEDULE": schedule, "SLUICE_DAEMON": daemon,

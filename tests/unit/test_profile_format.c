@@ -73,6 +73,50 @@ static void an_empty_profile_is_one(void **state)
     sl_profile_free(&back);
 }
 
+/* A profile with something of the first and of the third device. */
+static struct sl_profile of_three_devices(void)
+{
+    struct sl_profile profile = profile_sample(), third = profile_sample();
+    third.properties.period = 3;
+    third.string_count = 1;
+    assert_int_equal(sl_profile_put_device(&profile, 2, &third), SL_OK);
+    assert_null(third.string);
+    sl_profile_free(&third);
+    return profile;
+}
+
+static void each_device_has_its_part(void **state)
+{
+    (void)state;
+    struct sl_profile profile = of_three_devices(), back, part, sample = profile_sample();
+    uint8_t *bytes;
+    size_t count;
+    assert_int_equal(sl_profile_encode(&profile, &bytes, &count), SL_OK);
+    assert_int_equal(sl_profile_decode(bytes, count, &back), SL_OK);
+    assert_same_profile(&profile, &back);
+    assert_int_equal(back.other_count, 2);
+    assert_int_equal(back.others[0].string_count, 0);
+    assert_false(sl_profile_take_device(&back, 3, &part));
+    assert_true(sl_profile_take_device(&back, 2, &part));
+    assert_int_equal(part.properties.period, 3);
+    assert_int_equal(part.string_count, 1);
+    assert_int_equal(part.key_count, sample.key_count);
+    assert_int_equal(sl_profile_put_device(&back, 0, &part), SL_OK); /* in place of what is there */
+    assert_int_equal(back.string_count, 1);
+    assert_string_equal(back.command, "train --steps 3");
+    part = (struct sl_profile){0};
+    assert_int_equal(sl_profile_put_device(&back, SL_PROFILE_MOST_OTHERS + 1, &part), SL_ERR_UNSUPPORTED);
+    profile.others[1].symbols[1].slot = 1000; /* each part is checked */
+    profile.others[1].symbols[1].kind = SL_SYMBOL_ALLOC;
+    free(bytes);
+    sl_profile_free(&back);
+    assert_int_equal(sl_profile_encode(&profile, &bytes, &count), SL_OK);
+    assert_int_equal(sl_profile_decode(bytes, count, &back), SL_ERR_FORMAT);
+    free(bytes);
+    sl_profile_free(&profile);
+    sl_profile_free(&sample);
+}
+
 static void every_cut_is_refused(void **state)
 {
     (void)state;
@@ -323,6 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(an_empty_profile_is_one),
+        cmocka_unit_test(each_device_has_its_part),
         cmocka_unit_test(every_cut_is_refused),
         cmocka_unit_test(every_flipped_bit_is_refused),
         cmocka_unit_test(what_refers_to_nothing_is_refused),

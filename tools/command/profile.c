@@ -97,6 +97,9 @@ static void print_text(const struct sl_profile *profile)
     printf("%-20s %" PRIu32 "\n", "kernels", profile->kernel_count);
     printf("%-20s %" PRIu64 " slots (%s), %" PRIu64 " of them short-lived\n", "allocations", figures.slots,
            sl_bytes_text(figures.slot_bytes, need), figures.short_lived);
+    for (uint32_t d = 0; d < profile->other_count; d++)
+        printf("%-20s %" PRIu32 " events of device %" PRIu32 "\n", "also", profile->others[d].string_count,
+               d + 1);
     for (uint32_t i = 0; i < profile->object_count; i++) {
         build_id_text(&profile->objects[i], id);
         printf("%-20s %s %s\n", i ? "" : "code", id, profile->objects[i].name);
@@ -143,6 +146,10 @@ static void print_json(const struct sl_profile *profile)
     json_number(&json, "slots", figures.slots);
     json_number(&json, "slot_bytes", figures.slot_bytes);
     json_number(&json, "short_lived", figures.short_lived);
+    json_array(&json, "other_devices_events", false);
+    for (uint32_t d = 0; d < profile->other_count; d++)
+        json_number(&json, NULL, profile->others[d].string_count);
+    json_close(&json);
     json_array(&json, "code", true);
     for (uint32_t i = 0; i < profile->object_count; i++) {
         build_id_text(&profile->objects[i], id);
