@@ -45,6 +45,7 @@ PROMISES = {
     "free_waits_for_nobody_else": Promise(("256M", [])),
     "full_queue_holds_nobody": Promise(("256M", ["20"]), device={"SOFTCUDA_QUEUE": "10"}),
     "plain_free_waits_for_work": Promise(("256M", [])),
+    "no_context_is_current": Promise(("16M", []), ("64M", [])),
     # A daemon of its own brings a little more or less from run to run.
     "unreadable_node": Promise(("40M", []), fault=UNREADABLE, modes=("inline",)),
 }
@@ -60,6 +61,8 @@ class Run:
     def wrong(self):
         """What is wrong with it by itself, or None."""
         if "unknown variable" in self.errors:
+            return self.errors
+        if "refused to move memory" in self.errors:
             return self.errors
         if self.status == 0 and self.fields.get("total bad") == "0":
             return None

@@ -401,6 +401,63 @@ static void the_next_context_is_like_the_last(void **state)
     is_whole();
 }
 
+static struct {
+    pthread_barrier_t turns;
+    CUdeviceptr memory;
+    CUstream stream;
+    CUfunction add;
+} later;
+
+/* Has the context current all the time; the next one may have its handle. */
+static void *launch_later(void *argument)
+{
+    CUdeviceptr first;
+    (void)argument;
+    ok(cuCtxSetCurrent(primary));
+    ok(cuMemAlloc(&first, BYTES));
+    launch_add(NULL, first, 1);
+    ok(cuCtxSynchronize());
+    pthread_barrier_wait(&later.turns);
+    pthread_barrier_wait(&later.turns);
+    uint32_t count = WORDS, value = 1;
+    void *parameters[] = {&later.memory, &count, &value};
+    for (int i = 0; i < LAUNCHES; i++)
+        if (cuLaunchKernel(later.add, WORDS / 256, 1, 1, 256, 1, 1, 0, later.stream, parameters, NULL)) {
+            ok(cuCtxSetCurrent(primary));
+            i--;
+        }
+    return NULL;
+}
+
+static void a_thread_that_had_the_last_one(void **state)
+{
+    pthread_t thread;
+    CUmodule module;
+    CUstream behind;
+    CUdeviceptr next;
+    (void)state;
+    assert_int_equal(pthread_barrier_init(&later.turns, NULL, 2), 0);
+    assert_int_equal(pthread_create(&thread, NULL, launch_later, NULL), 0);
+    pthread_barrier_wait(&later.turns);
+    reset();
+    ok(cuModuleLoadData(&module, adder_ptx));
+    ok(cuModuleGetFunction(&later.add, module, "add"));
+    ok(cuStreamCreate(&later.stream, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamCreate(&behind, CU_STREAM_NON_BLOCKING));
+    ok(cuMemAlloc(&later.memory, BYTES));
+    pthread_barrier_wait(&later.turns);
+    pthread_join(thread, NULL);
+    ok(cuMemFree(later.memory));
+    ok(cuMemAlloc(&next, BYTES));
+    ok(cuMemsetD32Async(next, 3, WORDS, behind));
+    ok(cuStreamSynchronize(behind));
+    ok(cuCtxSynchronize());
+    expect_words(next, 3);
+    add = later.add;
+    ok(cuMemFree(next));
+    ok(cuStreamDestroy(behind));
+}
+
 /* A context that lived beside the managed one is managed when it is left alone. */
 static void the_one_that_is_left(void **state)
 {
@@ -422,14 +479,16 @@ static void the_one_that_is_left(void **state)
 
 static void a_context_that_is_not_the_programs_to_destroy(void **state)
 {
-    CUdeviceptr memory;
+    CUdeviceptr first, memory;
     (void)state;
+    ok(cuMemAlloc(&first, BYTES));
     ok(cuMemAlloc(&memory, BYTES));
     set_words(memory, 2);
     assert_int_equal(cuCtxDestroy(primary), CUDA_ERROR_INVALID_CONTEXT);
     expect_words(memory, 2);
     if (is_managing()) assert_true(managed_here(VIRTUAL_BYTES));
     ok(cuMemFree(memory));
+    ok(cuMemFree(first));
 }
 
 int main(void)
@@ -442,6 +501,7 @@ int main(void)
         cmocka_unit_test(a_context_that_is_not_the_programs_to_destroy),
         cmocka_unit_test(a_second_context_beside_the_first),
         cmocka_unit_test(freed_in_the_second),
+        cmocka_unit_test(a_thread_that_had_the_last_one),
         cmocka_unit_test(the_next_context_is_like_the_last),
         cmocka_unit_test(the_one_that_is_left),
     };
