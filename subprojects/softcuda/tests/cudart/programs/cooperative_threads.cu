@@ -19,7 +19,7 @@ __global__ void pass_on(unsigned *even, unsigned *odd, int rounds)
     }
 }
 
-static const int THREADS = 4, LAUNCHES = 30, ROUNDS = 6, BLOCKS_MAX = 40;
+static const int THREADS = 4, LAUNCHES = 10, ROUNDS = 4, BLOCKS_MAX = 40;
 
 struct ring {
     int blocks;
