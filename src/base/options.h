@@ -20,6 +20,7 @@ enum sl_discard { SL_DISCARD_ON, SL_DISCARD_OFF };
 enum sl_top { SL_TOP_ON, SL_TOP_OFF };
 enum sl_framework { SL_FRAMEWORK_AUTO, SL_FRAMEWORK_OFF };
 enum sl_trace_names { SL_TRACE_NAMES_ON, SL_TRACE_NAMES_OFF };
+enum sl_mask { SL_MASK_ALL, SL_MASK_SECRETS, SL_MASK_NONE };
 enum sl_trace_full { SL_TRACE_DROP, SL_TRACE_WAIT };
 
 /* One field for each row of options.def, in its order. Strings point into a copy of the environment that is
@@ -38,6 +39,7 @@ struct sl_options {
     int plan_attempts;      /* of each plan, beside the one that copies least */
     int trace_sample;       /* one launch in this many is timed; 0: none */
     int trace_names;        /* enum sl_trace_names */
+    int mask;               /* enum sl_mask */
     const char *profile;    /* file; %p, %h, %r */
     const char *stats;      /* file for the JSON summary at exit; %p, %h */
     const char *live;       /* file for statistics while the program runs; %p, %h, %r */

@@ -1,8 +1,7 @@
 /* What a core shows of its run to `sluice top`. Caller holds the order lock, unless said otherwise.
  *
- * The figures are stored in shared memory (monitor_page.h) from time to time. When a reader asks, all
- * allocations are visited once for what fills the budget (monitor_memory.h). Nothing here makes a system
- * call. */
+ * The figures are stored in shared memory (monitor_page.h) from time to time. About once a second all
+ * allocations are visited for what fills the budget (monitor_memory.h). Nothing here makes a system call. */
 #ifndef SLUICE_MONITOR_H
 #define SLUICE_MONITOR_H
 
@@ -13,13 +12,13 @@ struct sl_core;
 /* A core's part. Zeroed: nothing is shown. */
 struct sl_monitor {
     struct sl_monitor_entry *entry;
-    const _Atomic uint64_t *asked;
     struct sl_monitor_figures figures; /* as last stored */
     struct sl_monitor_sums at_step;    /* total when the current step began */
     struct sl_monitor_memory memory;
-    uint64_t plan_generation; /* of the plan whose begin is known */
-    sl_symbol expected, came; /* symbols of the last misprediction, if `differs` */
-    bool differs;             /* they are not in `figures` yet */
+    uint64_t scans, next_scan_ns; /* so far, and when the next one is due by CLOCK_MONOTONIC */
+    uint64_t plan_generation;     /* of the plan whose begin is known */
+    sl_symbol expected, came;     /* symbols of the last misprediction, if `differs` */
+    bool differs;                 /* they are not in `figures` yet */
 };
 
 /* Shows the core from now on. The process's first core creates the page, unless SLUICE_TOP=off; the core's

@@ -1,5 +1,5 @@
-/* What fills the budget, for `sluice top`: the allocations by kind, and where the bytes of each are. A reader
- * asks for it, and then all allocations are visited once.
+/* What fills the budget, for `sluice top`: the allocations by kind, and where the bytes of each are. All
+ * allocations are visited once for each scan.
  *
  * A visit is done by the launches, a bounded part at a time, so none of them is held up for longer if there
  * are more allocations. If they fit in one part, the figures are of one moment, except for movements that

@@ -14,11 +14,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/options_path.h"
+#include "base/output.h"
 #include "base/quiet_signals.h"
 
 #define MAGIC "SLMONIT\n"
 #define PREFIX "sluice-monitor-"
-#define ATTEMPTS 8 /* a new file may be taken for a dead process's before it is locked */
+#define PAGE_NAME "sluice-monitor"
+#define TARGET_BYTES 64
 #define READS 1000 /* of an entry that is being written: that takes less than a microsecond */
 
 struct sl_monitor_page {
@@ -34,69 +36,117 @@ const char *const sl_kind_names[SL_KINDS] = {
     [SL_KIND_PINNED] = "pinned",   [SL_KIND_UNKNOWN] = "unknown",
 };
 
-static char opened[SL_MONITOR_PATH]; /* path of the file while it exists; else "" */
+/* The page of this process. What it holds is never read back. */
+static struct {
+    struct sl_monitor_page *page; /* NULL: there is none */
+    int file;
+    uint64_t sequences[SL_MONITOR_DEVICES];
+    char path[SL_MONITOR_PATH]; /* of the link while it exists; else "" */
+} own = {.file = -1};
 
-/* --- locks: on the first byte, as long as the file is mapped */
+/* --- links to pages: the name leads to a descriptor of a process */
 
-static bool lock(int file)
-{
-    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    return fcntl(file, F_OFD_SETLK, &range) == 0;
-}
-
-static bool is_locked(int file)
-{
-    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    return fcntl(file, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
-}
-
-static bool is_private(int file)
+/* Reads the link at `path`: the page's descriptor as the kernel names it, and the user to whom the link
+ * belongs. False with errno. */
+static bool read_link(const char *path, char target[TARGET_BYTES], uid_t *user)
 {
     struct stat status;
-    return fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-           (status.st_mode & 07777) == 0600 && status.st_nlink == 1;
+    unsigned long process, file;
+    int end = 0;
+    ssize_t length = lstat(path, &status) == 0 ? readlink(path, target, TARGET_BYTES - 1) : -1;
+    if (length < 0) return false;
+    target[length] = 0;
+    *user = status.st_uid;
+    if (sscanf(target, "/proc/%lu/fd/%lu%n", &process, &file, &end) == 2 && end == length) return true;
+    errno = EINVAL;
+    return false;
+}
+
+/* Whether the process still has a page there: it may have ended, or have another file under that number.
+ * Opens nothing, because opening a device may have consequences. */
+static bool is_page(const char *target)
+{
+    char name[sizeof("/memfd:" PAGE_NAME)] = "";
+    return readlink(target, name, sizeof(name)) > 0 && !memcmp(name, "/memfd:" PAGE_NAME, sizeof(name) - 1);
+}
+
+/* Opens the page of a running process for reading. -1 with errno; EPERM: it is another user's. */
+static int open_page(const char *path, uint64_t *user_out)
+{
+    char target[TARGET_BYTES];
+    struct stat status;
+    uid_t user;
+    if (!read_link(path, target, &user)) return -1;
+    if (!is_page(target)) {
+        errno = ENOENT;
+        return -1;
+    }
+    int file = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0) return -1;
+    bool visible = user == geteuid() || geteuid() == 0;
+    if (visible && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == user) {
+        *user_out = user;
+        return file;
+    }
+    close(file);
+    errno = EPERM;
+    return -1;
 }
 
 /* --- the owner */
 
 static void remove_if_dead(const char *path, void *unused)
 {
+    char target[TARGET_BYTES];
+    uid_t user;
     (void)unused;
-    int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (file < 0) return;
-    if (is_private(file) && lock(file)) unlink(path);
-    close(file);
+    if (read_link(path, target, &user) && user == geteuid() && !is_page(target)) unlink(path);
 }
 
-static bool fill(int file)
+/* Gives the file its size and memory, and forbids everybody to change them. Where the kernel can (5.1),
+ * nobody else may write to it either. */
+static bool seal(int file)
 {
+    int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
     struct sl_quiet_signals quiet;
     sl_quiet_signals_begin(&quiet);
     int error = posix_fallocate(file, 0, PAGE_BYTES); /* else a store without room would kill the program */
     sl_quiet_signals_end(&quiet, error);
     if (error) errno = error;
-    return !error;
+    if (error || fchmod(file, 0600) != 0) return false;
+    own.page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (own.page == MAP_FAILED) own.page = NULL;
+    /* A child must not write to its parent's page. */
+    return own.page && madvise(own.page, PAGE_BYTES, MADV_DONTFORK) == 0 &&
+           (fcntl(file, F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE) == 0 ||
+            fcntl(file, F_ADD_SEALS, seals) == 0);
 }
 
-/* A new, locked file of the page's size; -1 with errno. */
-static int create(const char *path)
+/* Links `path` to the page. False with errno. */
+static bool announce(const char *path)
 {
-    for (int i = 0; i < ATTEMPTS; i++) {
-        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (file < 0 && errno == EEXIST) {
-            remove_if_dead(path, NULL);
-            continue;
-        }
-        if (file < 0) return -1;
-        bool locked = fchmod(file, 0600) == 0 && lock(file), ours = locked && is_private(file);
-        if (ours && fill(file)) return file;
-        int error = errno;
-        if (ours) unlink(path);
-        close(file);
-        errno = error;
-        if (ours) return -1;
-    }
-    return -1;
+    char target[TARGET_BYTES];
+    snprintf(target, sizeof(target), "/proc/%ld/fd/%d", (long)getpid(), own.file);
+    if (symlink(target, path) == 0) return true;
+    if (errno != EEXIST) return false;
+    remove_if_dead(path, NULL); /* the image before an exec had the same number */
+    return symlink(target, path) == 0;
+}
+
+/* Whether the descriptor still is the page's. */
+static bool is_own(int file)
+{
+    char target[TARGET_BYTES];
+    snprintf(target, sizeof(target), "/proc/self/fd/%d", file);
+    return is_page(target);
+}
+
+static void give_up(void)
+{
+    if (own.page) munmap(own.page, PAGE_BYTES);
+    if (own.file >= 0) close(own.file);
+    own.page = NULL;
+    own.file = -1;
 }
 
 static void fill_head(struct sl_monitor_head *head)
@@ -122,37 +172,31 @@ struct sl_monitor_page *sl_monitor_page_open(const char *folder)
                           (long)getpid());
     if (length < 0 || (size_t)length >= sizeof(path)) return NULL;
     sl_monitor_list(folder, remove_if_dead, NULL);
-    int file = create(path);
-    void *mapped =
-        file < 0 ? MAP_FAILED : mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    /* Without it a child would keep the lock of a dead parent. */
-    if (mapped != MAP_FAILED && madvise(mapped, PAGE_BYTES, MADV_DONTFORK) != 0) {
-        munmap(mapped, PAGE_BYTES);
-        mapped = MAP_FAILED;
-    }
-    if (mapped == MAP_FAILED) {
+    memset(own.sequences, 0, sizeof(own.sequences));
+    own.file = sl_output_above_standard(memfd_create(PAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    bool good = own.file >= 0 && seal(own.file);
+    if (good) fill_head(&own.page->head);
+    if (!good || !announce(path)) {
         sl_log(SL_LOG_INFO, "sluice top cannot show this run: cannot create %s: %s", path, strerror(errno));
-        if (file >= 0) {
-            unlink(path);
-            close(file);
-        }
+        give_up();
         return NULL;
     }
-    close(file); /* the mapping keeps the lock */
-    fill_head(mapped);
-    strcpy(opened, path);
-    return mapped;
+    strcpy(own.path, path);
+    return own.page;
 }
 
 void sl_monitor_page_close(struct sl_monitor_page *page)
 {
-    if (page && opened[0]) unlink(opened);
-    opened[0] = 0;
+    if (page && own.path[0]) unlink(own.path);
+    own.path[0] = 0;
 }
 
 void sl_monitor_page_leave(void)
 {
-    opened[0] = 0;
+    if (own.file >= 0 && is_own(own.file)) close(own.file);
+    own.file = -1;
+    own.page = NULL;
+    own.path[0] = 0;
 }
 
 struct sl_monitor_entry *sl_monitor_page_entry(struct sl_monitor_page *page, uint32_t device)
@@ -160,20 +204,15 @@ struct sl_monitor_entry *sl_monitor_page_entry(struct sl_monitor_page *page, uin
     return &page->entries[device];
 }
 
-const _Atomic uint64_t *sl_monitor_page_asked(const struct sl_monitor_page *page)
-{
-    return &page->head.asked;
-}
-
 void sl_monitor_page_write(struct sl_monitor_entry *entry, const struct sl_monitor_figures *figures)
 {
     const uint64_t *from = (const void *)figures;
-    uint64_t *to = (void *)&entry->figures;
-    uint64_t sequence = atomic_load_explicit(&entry->sequence, memory_order_relaxed);
-    atomic_store_explicit(&entry->sequence, sequence + 1, memory_order_relaxed);
+    uint64_t *to = (void *)&entry->figures, *sequence = &own.sequences[entry - own.page->entries];
+    atomic_store_explicit(&entry->sequence, *sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     for (size_t i = 0; i < WORDS; i++) __atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
-    atomic_store_explicit(&entry->sequence, sequence + 2, memory_order_release);
+    *sequence += 2;
+    atomic_store_explicit(&entry->sequence, *sequence, memory_order_release);
 }
 
 /* --- readers */
@@ -249,17 +288,11 @@ static enum sl_status read_page(int file, struct sl_monitor_record *out)
     return SL_OK;
 }
 
-enum sl_status sl_monitor_read(const char *path, bool ask, struct sl_monitor_record *out)
+enum sl_status sl_monitor_read(const char *path, struct sl_monitor_record *out)
 {
-    int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-    int file = open(path, (ask ? O_RDWR : O_RDONLY) | flags);
+    int file = open_page(path, &out->user);
     if (file < 0) return SL_ERR_IO;
     enum sl_status status = read_page(file, out);
-    out->running = is_locked(file);
-    uint64_t ticks = sl_clock_ticks();
-    if (status == SL_OK && ask && out->running &&
-        pwrite(file, &ticks, sizeof(ticks), offsetof(struct sl_monitor_head, asked)) < 0)
-        status = SL_ERR_IO;
     close(file);
     return status;
 }

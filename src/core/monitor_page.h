@@ -1,14 +1,15 @@
-/* A small file in shared memory in which a managed process shows how its run is going. `sluice top` reads it.
+/* Shared memory in which a managed process shows how its run is going. `sluice top` reads it.
  *
- * The process maps the file and stores to it; it makes no call for that and takes no lock. Each device has an
- * entry, which is consistent if its sequence number is even and the same before and after it is read
- * (Lameter, "Effective synchronization on Linux/NUMA systems", 2005: sequence locks). A reader may ask for
- * figures that cost a scan of all allocations, by storing another number.
+ * The process maps a file that has no name (memfd), sealed so that nobody can shrink it or, since Linux 5.1,
+ * write to it, and stores to it; it makes no call for that, takes no lock and reads nothing back. A symbolic
+ * link in a folder leads to the process's descriptor of the file, so a process that closes all its
+ * descriptors is no longer shown. Each device has an entry, which is consistent if its sequence number is
+ * even and the same before and after it is read (Lameter, "Effective synchronization on Linux/NUMA systems",
+ * 2005: sequence locks).
  *
- * The file belongs to the user alone (0600). Its owner holds a lock on its first byte for as long as it is
- * mapped, as in node/page.h, so a file whose lock is free belongs to no process any more, and anyone of the
- * user may remove it. A child after fork has neither lock nor mapping. The layout has a version: readers of
- * another build can read it.
+ * Readers only read, and only what belongs to their user; root reads everybody's pages. A link to a process
+ * that has no page any more is removed by the user's next managed process. A child after fork has no part in
+ * the page. The layout has a version: readers of another build can read it.
  */
 #ifndef SLUICE_MONITOR_PAGE_H
 #define SLUICE_MONITOR_PAGE_H
@@ -18,7 +19,7 @@
 
 #include "base/types.h"
 
-#define SL_MONITOR_VERSION 2
+#define SL_MONITOR_VERSION 3
 #define SL_MONITOR_DEVICES 32 /* as SL_MOST_CORES */
 #define SL_MONITOR_FOLDER "/dev/shm"
 #define SL_MONITOR_NAME 64 /* of a kernel, cut */
@@ -106,43 +107,41 @@ struct sl_monitor_head {
     uint64_t process;
     char program[32], rank[16];       /* rank: decimal digits, or "" */
     uint64_t opened_ticks, opened_ns; /* the same moment on both clocks */
-    _Atomic uint64_t asked;           /* changes when a reader asks for a scan */
 };
 
 /* The page of this process; one thread opens and closes it. */
 struct sl_monitor_page;
 
-/* Creates and maps the page at `folder`/sluice-monitor-USER-PROCESS, after it has removed pages of the user's
- * dead processes. NULL: there is none, with a line in the log. */
+/* Creates and maps the page and links `folder`/sluice-monitor-USER-PROCESS to it, after it has removed the
+ * links of the user's dead processes. NULL: there is none, with a line in the log. */
 struct sl_monitor_page *sl_monitor_page_open(const char *folder);
-/* Removes the file. Its memory stays valid. Accepts NULL. */
+/* Removes the link. The memory stays valid. Accepts NULL. */
 void sl_monitor_page_close(struct sl_monitor_page *page);
 /* In a child after fork, where the page is not mapped. */
 void sl_monitor_page_leave(void);
 
-/* Entry `device` < SL_MONITOR_DEVICES, and what readers ask for. */
+/* Entry `device` < SL_MONITOR_DEVICES. */
 struct sl_monitor_entry *sl_monitor_page_entry(struct sl_monitor_page *page, uint32_t device);
-const _Atomic uint64_t *sl_monitor_page_asked(const struct sl_monitor_page *page);
 /* Replaces the entry's figures. One thread at a time for each entry. */
 void sl_monitor_page_write(struct sl_monitor_entry *entry, const struct sl_monitor_figures *figures);
 
 /* --- for readers */
 
 struct sl_monitor_record {
-    uint64_t process;
+    uint64_t process, user; /* user: the number of the one to whom the page belongs */
     char program[32], rank[16];
-    bool running;                         /* the process still exists */
     uint32_t devices;                     /* number of entries below */
     uint32_t numbers[SL_MONITOR_DEVICES]; /* of the devices in the process */
     struct sl_monitor_figures figures[SL_MONITOR_DEVICES];
 };
 
-/* Reads the page at `path` and, with `ask`, asks for a scan. SL_ERR_IO with errno; SL_ERR_FORMAT: not such a
- * file; SL_ERR_VERSION: of another version. Texts are terminated. */
-enum sl_status sl_monitor_read(const char *path, bool ask, struct sl_monitor_record *out);
+/* Reads the page to which `path` leads. SL_ERR_IO with errno: there is none any more, or, EPERM, it is
+ * another user's; SL_ERR_FORMAT: not such a page; SL_ERR_VERSION: of another version. Texts are terminated.
+ */
+enum sl_status sl_monitor_read(const char *path, struct sl_monitor_record *out);
 
-/* Calls `each` with the path of each page in `folder`, of running processes or not: the user's pages; root
- * gets everybody's. */
+/* Calls `each` with each path in `folder` that is named like one of the user's pages, of running processes or
+ * not; root gets everybody's. */
 void sl_monitor_list(const char *folder, void (*each)(const char *path, void *context), void *context);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
+#include "base/mask.h"
+#include "base/options.h"
 #include "base/options_path.h"
 #include "core/history.h"
 #include "core/record.h"
@@ -17,6 +19,7 @@
 #include "trace/tensor_names.h"
 
 #define LONGEST_COMMAND 1000
+#define MOST_ARGUMENTS 8192 /* bytes that are read: a secret that is cut could not be recognized */
 /* Iterations after which PyTorch is asked for names: by the first of them an optimizer has its state; later
  * there may be other tensors. */
 enum { NAMES_EARLY = 8, NAMES_LATE = 64 };
@@ -46,18 +49,17 @@ static void number(struct sl_recorder *recorder, const char *name, uint64_t valu
 
 char *sl_run_metadata_command(void)
 {
-    char *command = malloc(LONGEST_COMMAND + 1);
-    int file = command ? open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t bytes = file < 0 ? -1 : read(file, command, LONGEST_COMMAND);
+    int mask = sl_options_in_force()->mask;
+    char *arguments = mask == SL_MASK_ALL ? NULL : malloc(MOST_ARGUMENTS + 1), *command = NULL;
+    int file = arguments ? open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t bytes = file < 0 ? -1 : read(file, arguments, MOST_ARGUMENTS);
     if (file >= 0) close(file);
-    while (bytes > 0 && !command[bytes - 1]) bytes--;
-    if (bytes <= 0) {
-        free(command);
-        return NULL;
+    if (bytes > 0) command = malloc(LONGEST_COMMAND + 1);
+    if (command) {
+        arguments[bytes] = 0;
+        sl_mask_command(arguments, (size_t)bytes, mask == SL_MASK_SECRETS, command, LONGEST_COMMAND + 1);
     }
-    for (ssize_t i = 0; i < bytes; i++)
-        if (!command[i]) command[i] = ' ';
-    command[bytes] = 0;
+    free(arguments);
     return command;
 }
 

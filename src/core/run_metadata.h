@@ -9,7 +9,8 @@ struct sl_migrator;
 struct sl_recorder;
 struct sl_stats;
 
-/* The program's arguments, joined by spaces and cut to a limit. Allocated with malloc. NULL: unknown. */
+/* The program's arguments, joined by spaces and cut to a limit, without what SLUICE_MASK hides. Allocated with
+ * malloc. NULL: unknown, or all is hidden. */
 char *sl_run_metadata_command(void);
 /* Writes what is known at the start about sluice, the device and the program. `policy` and `daemon` are
  * names. */

@@ -1,12 +1,10 @@
 """What `sluice top` shows of running programs: their own figures, and nothing happens to them."""
-import fcntl
 import json
 import os
 import pty
 import re
 import select
 import signal
-import struct
 import subprocess
 import time
 import unittest
@@ -218,14 +216,12 @@ class Top(ToolTest):
             os.sched_yield()
 
     def foreign_page(self, number, content):
-        """A page of a process that seems to run: its file is locked."""
-        path = f"{SHM}/sluice-monitor-{os.geteuid()}-{number}"
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "wb")
+        """A page of this process, under another number."""
+        path, file = f"{SHM}/sluice-monitor-{os.geteuid()}-{number}", os.memfd_create("sluice-monitor")
+        self.addCleanup(os.close, file)
+        os.write(file, content)
+        os.symlink(f"/proc/{os.getpid()}/fd/{file}", path)
         self.addCleanup(os.unlink, path)
-        self.addCleanup(file.close)
-        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))
-        file.write(content)
-        file.flush()
 
     def test_pages_that_cannot_be_read_are_passed_over(self):
         program = self.start()

@@ -1,5 +1,7 @@
 /* A page shows what its owner last wrote, complete or not at all; a page of a dead process goes; what is no
  * page, or another's, stays and is refused. */
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -7,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,14 +44,13 @@ static void a_page_shows_what_was_written(void **state)
     struct stat status;
     assert_int_equal(stat(own, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
-    assert_int_equal(sl_monitor_read(own, false, &record), SL_OK);
-    assert_true(record.running);
+    assert_int_equal(sl_monitor_read(own, &record), SL_OK);
     assert_int_equal(record.devices, 0);
     struct sl_monitor_figures figures = {.steps = 7, .total.in_bytes = {1, 2, 3}, .came = "a kernel"};
     sl_monitor_page_write(sl_monitor_page_entry(page, 0), &figures);
     figures.steps = 9;
     sl_monitor_page_write(sl_monitor_page_entry(page, SL_MONITOR_DEVICES - 1), &figures);
-    assert_int_equal(sl_monitor_read(own, true, &record), SL_OK);
+    assert_int_equal(sl_monitor_read(own, &record), SL_OK);
     assert_int_equal(record.process, getpid());
     assert_int_equal(record.devices, 2);
     assert_int_equal(record.numbers[1], SL_MONITOR_DEVICES - 1);
@@ -56,9 +58,9 @@ static void a_page_shows_what_was_written(void **state)
     assert_int_equal(record.figures[1].steps, 9);
     assert_int_equal(record.figures[1].total.in_bytes[2], 3);
     assert_string_equal(record.figures[1].came, "a kernel");
-    assert_true(atomic_load(sl_monitor_page_asked(page)) > 0);
+    assert_int_equal(record.user, geteuid());
     sl_monitor_page_close(page);
-    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_IO);
+    assert_int_equal(sl_monitor_read(own, &record), SL_ERR_IO);
     sl_monitor_page_close(NULL);
 }
 
@@ -83,7 +85,7 @@ static void an_entry_is_never_read_in_part(void **state)
     snprintf(path, sizeof path, "%s/sluice-monitor-%lu-%ld", folder, (unsigned long)geteuid(), (long)writer);
     assert_int_equal(read(ends[0], &byte, 1), 1);
     for (int i = 0; i < 20000; i++) {
-        assert_int_equal(sl_monitor_read(path, false, &record), SL_OK);
+        assert_int_equal(sl_monitor_read(path, &record), SL_OK);
         if (!record.devices) continue;
         const struct sl_monitor_figures *f = &record.figures[0];
         assert_int_equal(f->steps, f->live_bytes);
@@ -92,11 +94,12 @@ static void an_entry_is_never_read_in_part(void **state)
     }
     kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);
-    assert_int_equal(sl_monitor_read(path, true, &record), SL_OK);
-    assert_false(record.running); /* the file is left, until the next process starts */
+    struct stat link;
+    assert_int_equal(sl_monitor_read(path, &record), SL_ERR_IO);
+    assert_int_equal(lstat(path, &link), 0); /* the link is left, until the next process starts */
     struct sl_monitor_page *page = sl_monitor_page_open(folder);
     assert_non_null(page);
-    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(lstat(path, &link), -1);
     sl_monitor_page_close(page);
     close(ends[0]);
     close(ends[1]);
@@ -107,14 +110,12 @@ static void a_left_page_of_the_same_number_is_replaced(void **state)
 {
     (void)state;
     static struct sl_monitor_record record;
-    FILE *left = fopen(own, "w");
-    assert_non_null(left);
-    assert_int_equal(fchmod(fileno(left), 0600), 0);
-    fclose(left);
+    char target[64];
+    snprintf(target, sizeof target, "/proc/%ld/fd/0", (long)getpid());
+    assert_int_equal(symlink(target, own), 0);
     struct sl_monitor_page *page = sl_monitor_page_open(folder);
     assert_non_null(page);
-    assert_int_equal(sl_monitor_read(own, false, &record), SL_OK);
-    assert_true(record.running);
+    assert_int_equal(sl_monitor_read(own, &record), SL_OK);
     sl_monitor_page_close(page);
 }
 
@@ -139,12 +140,63 @@ static void a_child_leaves_the_page_alone(void **state)
     sl_monitor_page_close(page);
 }
 
-static void put(const void *bytes, size_t count)
+/* Whatever another process of the user tries, the owner can store to its page, and readers see that. */
+static void a_page_can_be_neither_cut_nor_written_to_by_others(void **state)
 {
-    FILE *file = fopen(own, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    fclose(file);
+    (void)state;
+    static struct sl_monitor_record record;
+    struct sl_monitor_figures figures = {.steps = 7};
+    struct sl_monitor_page *page = sl_monitor_page_open(folder);
+    assert_non_null(page);
+    sl_monitor_page_write(sl_monitor_page_entry(page, 0), &figures);
+    int file = open(own, O_RDWR);
+    assert_int_equal(truncate(own, 0), -1);
+    assert_int_equal(open(own, O_WRONLY | O_TRUNC), -1);
+    if (file >= 0) {
+        assert_int_equal(ftruncate(file, 0), -1);
+        assert_int_equal(write(file, "a letter", 8), -1);
+        assert_ptr_equal(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), MAP_FAILED);
+        close(file);
+    }
+    figures.steps = 8;
+    sl_monitor_page_write(sl_monitor_page_entry(page, 0), &figures);
+    assert_int_equal(sl_monitor_read(own, &record), SL_OK);
+    assert_int_equal(record.figures[0].steps, 8);
+    sl_monitor_page_close(page);
+}
+
+/* A link that another user made leads nowhere, even to a page of ours; nor does one to what is no page. */
+static void a_link_of_another_user_is_not_followed(void **state)
+{
+    (void)state;
+    static struct sl_monitor_record record;
+    struct sl_monitor_page *page = sl_monitor_page_open(folder);
+    assert_non_null(page);
+    if (geteuid() == 0) {
+        assert_int_equal(lchown(own, 1, 1), 0);
+        assert_int_equal(sl_monitor_read(own, &record), SL_ERR_IO);
+        assert_int_equal(errno, EPERM);
+    }
+    sl_monitor_page_close(page);
+    char target[64];
+    int other = open("/dev/null", O_RDONLY);
+    snprintf(target, sizeof target, "/proc/%ld/fd/%d", (long)getpid(), other);
+    assert_int_equal(symlink(target, own), 0);
+    assert_int_equal(sl_monitor_read(own, &record), SL_ERR_IO);
+    assert_int_equal(unlink(own), 0);
+    close(other);
+}
+
+/* Makes the link lead to `count` bytes of a file that has a page's name. Returns its descriptor. */
+static int put(const void *bytes, size_t count)
+{
+    char target[64];
+    int file = memfd_create("sluice-monitor", MFD_CLOEXEC);
+    snprintf(target, sizeof target, "/proc/%ld/fd/%d", (long)getpid(), file);
+    assert_int_equal(write(file, bytes, count), count);
+    unlink(own);
+    assert_int_equal(symlink(target, own), 0);
+    return file;
 }
 
 static void count_one(const char *path, void *context)
@@ -162,23 +214,24 @@ static void what_is_no_page_is_refused(void **state)
         struct sl_monitor_head head;
         char rest[100];
     } file = {.head = {.magic = "SLMONIT\n", .version = SL_MONITOR_VERSION + 1}};
-    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_IO);
-    put("a letter", 8);
-    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_FORMAT);
-    put(&file, sizeof file);
-    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_VERSION);
+    assert_int_equal(sl_monitor_read(own, &record), SL_ERR_IO);
+    int files[3] = {put("a letter", 8)};
+    assert_int_equal(sl_monitor_read(own, &record), SL_ERR_FORMAT);
+    files[1] = put(&file, sizeof file);
+    assert_int_equal(sl_monitor_read(own, &record), SL_ERR_VERSION);
     file.head.version = SL_MONITOR_VERSION;
     file.head.head_bytes = sizeof file.head;
     file.head.entry_bytes = sizeof(struct sl_monitor_entry);
     file.head.entries = SL_MONITOR_DEVICES;
-    put(&file, sizeof file); /* ends early */
-    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_FORMAT);
+    files[2] = put(&file, sizeof file); /* ends early */
+    assert_int_equal(sl_monitor_read(own, &record), SL_ERR_FORMAT);
     int found = 0;
     sl_monitor_list(folder, count_one, &found);
     assert_int_equal(found, 1);
+    for (int i = 0; i < 3; i++) close(files[i]);
     assert_int_equal(unlink(own), 0);
     assert_int_equal(symlink("/dev/null", own), 0);
-    assert_int_equal(sl_monitor_read(own, false, &record), SL_ERR_IO);
+    assert_int_equal(sl_monitor_read(own, &record), SL_ERR_IO);
     assert_null(sl_monitor_page_open(folder)); /* it does not follow the link, nor remove it */
     assert_int_equal(unlink(own), 0);
     assert_null(sl_monitor_page_open("/nowhere"));
@@ -191,6 +244,8 @@ int main(void)
         cmocka_unit_test(an_entry_is_never_read_in_part),
         cmocka_unit_test(a_left_page_of_the_same_number_is_replaced),
         cmocka_unit_test(a_child_leaves_the_page_alone),
+        cmocka_unit_test(a_page_can_be_neither_cut_nor_written_to_by_others),
+        cmocka_unit_test(a_link_of_another_user_is_not_followed),
         cmocka_unit_test(what_is_no_page_is_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

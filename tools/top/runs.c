@@ -37,7 +37,6 @@ static void defuse(struct sl_monitor_record *record)
     }
 }
 
-/* Only what is wanted is asked for a scan. */
 static void add(const char *path, void *context)
 {
     struct search *search = context;
@@ -47,10 +46,9 @@ static void add(const char *path, void *context)
         return;
     }
     struct sl_monitor_record *record = &runs->all[runs->count];
-    enum sl_status status = sl_monitor_read(path, false, record);
-    if (status == SL_ERR_VERSION && record->running && !search->name_count) runs->others++;
-    if (status != SL_OK || !record->running || !is_wanted(search, record)) return;
-    if (sl_monitor_read(path, true, record) != SL_OK) return;
+    enum sl_status status = sl_monitor_read(path, record);
+    if (status == SL_ERR_VERSION && !search->name_count) runs->others++;
+    if (status != SL_OK || !is_wanted(search, record)) return;
     defuse(record);
     runs->count++;
 }

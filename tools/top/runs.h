@@ -15,7 +15,7 @@ struct runs {
     bool no_memory;
 };
 
-/* Reads the pages in `folder` anew, and asks for a scan of allocations. `names`: only processes with one
+/* Reads the pages in `folder` anew. `names`: only processes with one
  * of these ids or program names; all if `name_count` is 0. False: out of memory. Texts have passed
  * sl_defuse. */
 bool runs_look(struct runs *runs, const char *folder, char **names, size_t name_count);

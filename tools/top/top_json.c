@@ -126,6 +126,7 @@ void top_write_json(FILE *to, const struct runs *runs)
         const struct sl_monitor_record *record = &runs->all[r];
         json_object(&json, NULL, true);
         json_number(&json, "process", record->process);
+        json_number(&json, "user", record->user);
         json_text(&json, "program", record->program);
         json_text(&json, "rank", record->rank[0] ? record->rank : NULL);
         json_array(&json, "devices", true);

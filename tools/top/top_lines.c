@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/grow.h"
 #include "base/text.h"
@@ -29,13 +30,14 @@ static void write_title(struct top_lines *lines, const struct runs *runs,
                         const struct sl_monitor_record *record, uint32_t device)
 {
     const struct sl_monitor_figures *f = &record->figures[device];
-    char rank[32] = "", number[32] = "", old[TIME_TEXT + 16] = "", time[TIME_TEXT];
+    char user[32] = "", rank[32] = "", number[32] = "", old[TIME_TEXT + 16] = "", time[TIME_TEXT];
     uint64_t old_ns = runs->looked_ns > f->updated ? runs->looked_ns - f->updated : 0;
     if (record->rank[0]) snprintf(rank, sizeof(rank), ", rank %.15s", record->rank);
+    if (record->user != geteuid()) snprintf(user, sizeof(user), ", user %" PRIu64, record->user);
     if (record->devices > 1) snprintf(number, sizeof(number), ", device %" PRIu32, record->numbers[device]);
     if (old_ns > STALE_NS) snprintf(old, sizeof(old), ", %s without a launch", time_text(old_ns, time));
-    line(lines, STYLE_BOLD, "%s, process %" PRIu64 "%s%s: policy %s, daemon %s%s", record->program,
-         record->process, rank, number, f->policy, f->daemon, old);
+    line(lines, STYLE_BOLD, "%s, process %" PRIu64 "%s%s%s: policy %s, daemon %s%s", record->program,
+         record->process, user, rank, number, f->policy, f->daemon, old);
 }
 
 /* Marks for `part` of `whole` in a bar of `columns` that has `used` marks; returns their number. */
