@@ -124,11 +124,12 @@ static enum sl_status write_whole(const char *path, const struct sl_file_kind *k
     return status;
 }
 
-/* Whether the present file at `path` may be replaced. */
-static bool is_replaceable(const char *path, const struct stat *at, const struct sl_file_kind *kind)
+bool sl_output_allowed(const char *path, const struct sl_file_kind *kind)
 {
-    if (S_ISREG(at->st_mode) && !is_somebody_elses(at)) return sl_file_path_replaceable(path, kind);
-    errno = S_ISREG(at->st_mode) || S_ISLNK(at->st_mode) ? EPERM : EINVAL;
+    struct stat at;
+    if (lstat(path, &at) != 0 || S_ISCHR(at.st_mode)) return true;
+    if (S_ISREG(at.st_mode) && !is_somebody_elses(&at)) return sl_file_path_replaceable(path, kind);
+    errno = S_ISREG(at.st_mode) || S_ISLNK(at.st_mode) ? EPERM : EINVAL;
     return false;
 }
 
@@ -136,9 +137,9 @@ enum sl_status sl_output_replace(const char *path, const struct sl_file_kind *ki
                                  size_t count)
 {
     struct stat at;
-    bool there = lstat(path, &at) == 0, ours;
-    if (there && S_ISCHR(at.st_mode)) return write_whole(path, kind, bytes, count, NULL);
-    if (there && !is_replaceable(path, &at, kind)) return SL_ERR_IO;
+    bool ours;
+    if (lstat(path, &at) == 0 && S_ISCHR(at.st_mode)) return write_whole(path, kind, bytes, count, NULL);
+    if (!sl_output_allowed(path, kind)) return SL_ERR_IO;
     size_t room = strlen(path) + 32; /* on the heap: the thread may have a small stack */
     char *beside = malloc(room);
     if (!beside) return SL_ERR_NO_MEMORY;

@@ -21,6 +21,9 @@ struct sl_output {
  * EWOULDBLOCK: another process has it locked. */
 enum sl_status sl_output_open(const char *path, const struct sl_file_kind *kind, struct sl_output *out);
 
+/* Whether sl_output_replace could do without what is at `path`. False: errno says why, as below. */
+bool sl_output_allowed(const char *path, const struct sl_file_kind *kind);
+
 /* Replaces `path` by a complete file, or leaves the old file unchanged. Mode 0600; never through a symbolic
  * link, and only in place of a plain file of the same user and kind without other names (EPERM, EINVAL,
  * EEXIST). A device gets the bytes. On SL_ERR_IO errno says why. */

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/options_path.h"
+#include "base/output.h"
 #include "core/core.h"
 
 #define BESIDE ".live" /* suffix of the live file's name, after the name of the statistics */
@@ -22,7 +23,7 @@ static void check_stats(const char *template)
 {
     if (!*template) return;
     bool expanded = sl_options_expand(template, stats_path, sizeof(stats_path));
-    if (expanded && sl_file_path_replaceable(stats_path, &sl_file_stats)) return;
+    if (expanded && sl_output_allowed(stats_path, &sl_file_stats)) return;
     sl_log(SL_LOG_WARN, "no statistics are written to %s: %s", template,
            expanded ? sl_file_problem(&sl_file_stats, errno) : "the name is too long");
     stats_path[0] = 0;

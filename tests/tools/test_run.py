@@ -106,6 +106,8 @@ class Run(ToolTest):
             self.assert_one_line(result.stderr, command, "statically linked")
 
     def test_refused_values(self):
+        pipe = str(self.folder / "pipe")
+        os.mkfifo(pipe)
         for arguments, words in (
                 (["--chunk", "3M"], ["--chunk 3M", "a power of two from 2 MiB to 1 GiB"]),
                 (["--budget", "8Q"], ["--budget 8Q", "a size"]),
@@ -116,6 +118,10 @@ class Run(ToolTest):
                 (["--verbose=1"], ["takes no value"]),
                 (["--trace", "/no/such/folder/t"], ["--trace", "cannot write in this folder", "No such file"]),
                 (["--stats", "x" * 5000], ["--stats", "a path"]),
+                (["--stats", "/dev/stdout"], ["--stats /dev/stdout", "a link"]),
+                (["--trace", "/dev/fd/1"], ["--trace /dev/fd/1", "a link"]),
+                (["--profile", pipe], ["--profile", "a pipe"]),
+                (["--stats", pipe], ["--stats", "a pipe"]),
                 (["--budgt", "8G"], ["unknown option --budgt", "did you mean --budget?"]),
                 (["--sofware"], ["did you mean --software?"]),
                 (["-x"], ["unknown option -x"])):

@@ -280,27 +280,38 @@ static void assert_not_replaced(const char *name, int error)
     assert_int_equal(errno, error);
 }
 
+/* For what is at that name. */
+static void assert_not_allowed(const char *name, int error)
+{
+    assert_not_replaced(name, error);
+    errno = 0;
+    assert_false(sl_output_allowed(name, &notes));
+    assert_int_equal(errno, error);
+}
+
 static void only_a_file_of_ours_is_replaced(void **state)
 {
     (void)state;
     char nowhere[96];
     put(other, MARKER " stays");
     assert_int_equal(symlink(other, path), 0);
-    assert_not_replaced(path, EPERM);
+    assert_not_allowed(path, EPERM);
     unlink(path);
     assert_int_equal(link(other, path), 0);
-    assert_not_replaced(path, EPERM);
+    assert_not_allowed(path, EPERM);
     unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_not_replaced(path, EINVAL);
+    assert_not_allowed(path, EINVAL);
     unlink(path);
     put(path, "a letter");
-    assert_not_replaced(path, EEXIST);
+    assert_not_allowed(path, EEXIST);
     assert_content(path, "a letter");
-    assert_not_replaced(folder, EINVAL);
+    assert_not_allowed(folder, EINVAL);
     snprintf(nowhere, sizeof(nowhere), "%s/no/file", folder);
     assert_not_replaced(nowhere, ENOENT);
+    assert_true(sl_output_allowed(nowhere, &notes));
     assert_content(other, MARKER " stays");
+    assert_true(sl_output_allowed("/dev/null", &notes));
     assert_int_equal(sl_output_replace("/dev/null", &notes, MARKER, strlen(MARKER)), SL_OK);
     struct stat at;
     assert_int_equal(stat("/dev/null", &at), 0);

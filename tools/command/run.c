@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "base/options_path.h"
 #include "base/options_text.h"
+#include "base/output.h"
 #include "move/stats.h"
 #include "profile/profile.h"
 #include "tools/command/commands.h"
@@ -95,6 +96,12 @@ static int set_path(const char *flag, const char *variable, const char *value)
     return setenv(variable, path, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
+static const char *problem_of(const struct sl_file_kind *kind, int error)
+{
+    if (error == EPERM) return "it is a link, or not this user's file alone, so sluice would not write to it";
+    return error == EINVAL ? "it is a pipe, a folder or a socket, and no file" : sl_file_problem(kind, error);
+}
+
 /* Refuses files that the program could not replace. */
 static int check_files(void)
 {
@@ -106,8 +113,8 @@ static int check_files(void)
         const char *template = getenv(sl_options_env_for_flag(files[i].flag, &(bool){false}));
         char path[PATH_MAX];
         if (template && *template && sl_options_expand(template, path, sizeof(path)) &&
-            !sl_file_path_replaceable(path, files[i].kind))
-            return usage_error("--%s %s: %s", files[i].flag, path, sl_file_problem(files[i].kind, errno));
+            !sl_output_allowed(path, files[i].kind))
+            return usage_error("--%s %s: %s", files[i].flag, path, problem_of(files[i].kind, errno));
     }
     return EXIT_OK;
 }
