@@ -30,8 +30,8 @@ void sl_budget_say_exceeded(const struct sl_budget *budget)
     uint64_t taken = charged > 0 ? (uint64_t)charged : 0, moving = sl_arena_moving_bytes(budget->arena);
     uint64_t chunks = moving < SL_LEAST_BUDGET ? moving : SL_LEAST_BUDGET;
     if (taken + chunks <= budget->bytes || budget->policy->memory != SL_MEMORY_MOVED) return;
-    sl_warn_once("the program takes %s of the device past sluice (memory that it shares, of graphs, pools or "
-                 "arrays): the budget of %s is exceeded",
+    sl_warn_once("the program takes %s of the device past sluice (managed memory of its own, memory that it "
+                 "shares, of graphs, pools or arrays): the budget of %s is exceeded",
                  sl_bytes_text(taken, passed), sl_bytes_text(budget->bytes, limit));
 }
 

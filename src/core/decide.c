@@ -90,8 +90,10 @@ static const char *name_of(const struct sl_scanner *scanner, const struct sl_sym
                            char room[NAME_BYTES])
 {
     const struct sl_slot *slot = &scanner->placement->slots[record->slot];
-    if (record->kind == SL_SYMBOL_LAUNCH)
-        return record->kernel ? scanner->kernels.kernels[record->kernel].name : "a copy, memset or graph";
+    if (record->kind == SL_SYMBOL_LAUNCH) {
+        if (record->kernel) return scanner->kernels.kernels[record->kernel].name;
+        return record->launch_kind ? sl_launch_kind_text(record->launch_kind - 1u) : "a launch";
+    }
     snprintf(room, NAME_BYTES, "%s of %" PRIu64 " bytes (slot %" PRIu32 ")",
              record->kind == SL_SYMBOL_ALLOC ? "an allocation" : "a free", slot->bytes, record->slot);
     return room;

@@ -63,10 +63,7 @@ static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *conte
 
 static const char *launch_name(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
 {
-    if (kernel) return core->scanner.kernels.kernels[kernel].name;
-    return launch->kind == SL_LAUNCH_GRAPH        ? "a graph"
-           : launch->kind == SL_LAUNCH_COLLECTIVE ? "a collective"
-                                                  : "a copy";
+    return kernel ? core->scanner.kernels.kernels[kernel].name : sl_launch_kind_text(launch->kind);
 }
 
 static void say_oversize(struct sl_core *core, const char *name, uint64_t own)

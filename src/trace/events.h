@@ -41,6 +41,12 @@ enum sl_launch_kind {
     SL_LAUNCH_GRAPH,
     SL_LAUNCH_COLLECTIVE,
 };
+/* "a memset", for messages. */
+static inline const char *sl_launch_kind_text(enum sl_launch_kind kind)
+{
+    static const char *const texts[] = {"a kernel", "a copy", "a memset", "a graph", "a collective"};
+    return (size_t)kind < sizeof texts / sizeof *texts ? texts[kind] : "a launch";
+}
 enum sl_copy_direction { SL_COPY_UNKNOWN, SL_COPY_IN, SL_COPY_OUT, SL_COPY_ON_DEVICE };
 enum sl_sync_kind { SL_SYNC_CONTEXT, SL_SYNC_STREAM, SL_SYNC_EVENT, SL_SYNC_COPY };
 enum sl_order_kind { SL_ORDER_RECORD, SL_ORDER_WAIT };

@@ -52,6 +52,22 @@ static void an_allocation(void)
 {
     core_take(2 * SL_MIB);
 }
+static void set_or_copy(enum sl_launch_kind kind, uint64_t address, uint64_t bytes)
+{
+    core_launch((struct sl_launch){.kind = kind, .spans = {{address, bytes, true}}, .span_count = 1});
+}
+static void a_memset(void)
+{
+    set_or_copy(SL_LAUNCH_MEMSET, blocks[0], 2 * SL_MIB);
+}
+static void a_copy(void)
+{
+    set_or_copy(SL_LAUNCH_COPY, blocks[0], 2 * SL_MIB);
+}
+static void a_large_memset(void)
+{
+    set_or_copy(SL_LAUNCH_MEMSET, core_take(96 * SL_MIB), 96 * SL_MIB);
+}
 
 static char *log_text(void)
 {
@@ -129,8 +145,18 @@ static void a_misprediction_says_what_differs(void **state)
     differs(another_kernel, SL_DIFFERS_KERNEL, "second came, expected was first; kernel differs");
     differs(another_block, SL_DIFFERS_ACCESS,
             "access differs: number 0 is slot 1 + 0, expected was slot 0 + 0");
+    differs(a_memset, SL_DIFFERS_KERNEL, "a memset came, expected was first");
+    differs(a_copy, SL_DIFFERS_KERNEL, "a copy came, expected was first");
     differs(an_allocation, SL_DIFFERS_KIND,
             "an allocation of 2097152 bytes (slot 48) came, expected was first");
+}
+
+static void what_exceeds_the_budget_is_named(void **state)
+{
+    (void)state;
+    struct trace_content trace = run_with(a_large_memset);
+    assert_non_null(strstr(log_text(), "a memset uses 96 MiB, more than the budget of 64 MiB"));
+    trace_content_free(&trace);
 }
 
 static void one_launch_too_many(void)
@@ -171,6 +197,7 @@ int main(void)
         cmocka_unit_test(plans_say_why_they_are_begun),
         cmocka_unit_test(another_grid_is_no_misprediction),
         cmocka_unit_test(a_misprediction_says_what_differs),
+        cmocka_unit_test(what_exceeds_the_budget_is_named),
         cmocka_unit_test(plans_go_on_or_are_discarded),
         cmocka_unit_test(numbers_without_a_text_are_no_harm),
     };
