@@ -288,7 +288,8 @@ bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *r
     return true;
 }
 
-/* An event after all work given to the stream so far, or NULL where there is no stream or its work is done. */
+/* An event after all work given to the stream so far, or NULL where there is no stream or its work is done.
+ */
 static CUresult point_of(const CUstream *stream, CUevent *out)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -363,8 +364,8 @@ static void free_elsewhere(uint64_t graph)
 }
 
 /* Marks the memory that the launch allocates as in use. Returns a free that the launch has to wait for, of
- * memory at *address, or NULL. Memory that is not in use can only be touched by a launch of its own graph, which allocates it.
- * Precondition: the lock is held. */
+ * memory at *address, or NULL. Memory that is not in use can only be touched by a launch of its own graph,
+ * which allocates it. Precondition: the lock is held. */
 static CUevent take_into_use(uint64_t graph, const struct sl_footprint *footprint, CUdeviceptr *address)
 {
     for (struct capture *capture = captures; capture; capture = capture->next)

@@ -54,8 +54,8 @@ CUgraphExec sl_graph_pieces_exec(const struct sl_graph_pieces *pieces, size_t i)
 const struct sl_footprint *sl_graph_pieces_footprint(struct sl_graph_pieces *pieces, size_t i);
 
 /* Launches of an executable graph run one after another, whatever their streams: call these before and after
- * the launch of all pieces, or of the whole. Precondition: `stream` does not capture. False: they cannot be put
- * in order, and must not be launched. */
+ * the launch of all pieces, or of the whole. Precondition: `stream` does not capture. False: they cannot be
+ * put in order, and must not be launched. */
 bool sl_graph_pieces_begin(struct sl_graph_pieces *pieces, CUstream stream);
 void sl_graph_pieces_end(struct sl_graph_pieces *pieces, CUstream stream);
 

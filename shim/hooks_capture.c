@@ -122,9 +122,9 @@ CUresult sl_hook_cuStreamEndCapture(struct sl_call call, sl_fn_cuStreamEndCaptur
     if (!driver) return real(stream, graph);
     struct sl_answer before = sl_cuda_capturing(driver, sl_work_stream(call, stream), NULL);
     CUresult result = real(stream, graph);
-    bool ended = result == CUDA_SUCCESS ||
-                 (sl_is_yes(before) &&
-                  sl_is_no(sl_cuda_capturing(driver, sl_work_stream(call, stream), NULL)));
+    bool ended =
+        result == CUDA_SUCCESS ||
+        (sl_is_yes(before) && sl_is_no(sl_cuda_capturing(driver, sl_work_stream(call, stream), NULL)));
     if (ended) count_captures(-1);
     return result;
 }

@@ -253,9 +253,9 @@ CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, C
     }
     const struct sl_footprint *footprint = sl_graphs_footprint(exec);
     CUresult result = CUDA_SUCCESS;
-    struct sl_answer captures = sl_cuda_capturing(sl_driver_functions(), sl_work_stream(call, stream), &result);
-    if (sl_is_yes(captures))
-        return launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
+    struct sl_answer captures =
+        sl_cuda_capturing(sl_driver_functions(), sl_work_stream(call, stream), &result);
+    if (sl_is_yes(captures)) return launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
     if (sl_is_no(captures)) result = sl_graphs_launch(exec, sl_work_stream(call, stream));
     if (result != CUDA_SUCCESS) return result;
     struct sl_graph_pieces *pieces = sl_graphs_pieces(exec);

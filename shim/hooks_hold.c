@@ -129,7 +129,7 @@ CUresult sl_let_go_behind(struct sl_call call, CUstream stream, struct sl_held *
     CUresult sl_hook_##symbol(struct sl_call call, sl_fn_##symbol *real, CUstream stream,                    \
                               CUdeviceptr address, type value, unsigned flags)                               \
     {                                                                                                        \
-        struct sl_held *held = sl_hold(call, stream);                                                           \
+        struct sl_held *held = sl_hold(call, stream);                                                        \
         return sl_let_go_behind(call, stream, held, real(stream, address, value, flags));                    \
     }
 WAIT_VALUE(cuStreamWaitValue32, cuuint32_t)
@@ -141,7 +141,7 @@ WAIT_VALUE(cuStreamWaitValue64_v2, cuuint64_t)
     CUresult sl_hook_##symbol(struct sl_call call, sl_fn_##symbol *real, CUstream stream, unsigned count,    \
                               void *operations, unsigned flags)                                              \
     {                                                                                                        \
-        struct sl_held *held = sl_hold(call, stream);                                                           \
+        struct sl_held *held = sl_hold(call, stream);                                                        \
         return sl_let_go_behind(call, stream, held, real(stream, count, operations, flags));                 \
     }
 BATCH(cuStreamBatchMemOp)

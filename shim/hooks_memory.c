@@ -148,11 +148,13 @@ static CUresult give_entered(CUdeviceptr address)
 static CUresult give_ours(CUdeviceptr address)
 {
     bool entered;
+    CUresult result = CUDA_SUCCESS;
     /* A context that is not managed may have work that uses the memory. */
     if (sl_runtime_running() && !sl_session_has_context() && !sl_captures_any())
-        sl_driver_functions()->ctx_synchronize();
-    CUresult result =
-        sl_session_enter(address, &entered) ? give_entered(address) : CUDA_ERROR_INVALID_CONTEXT;
+        result = sl_driver_functions()->ctx_synchronize();
+    bool none = result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (result != CUDA_SUCCESS && !none) return result; /* not freed */
+    result = sl_session_enter(address, &entered) ? give_entered(address) : CUDA_ERROR_INVALID_CONTEXT;
     sl_session_leave(entered);
     return result;
 }

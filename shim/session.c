@@ -14,6 +14,8 @@
 #include "mapping.h"
 #include "pools.h"
 
+enum { POPS = 8 };
+
 struct sl_session_view sl_session_view;
 
 static struct {
@@ -208,7 +210,16 @@ bool sl_session_turn_to_stream(CUstream stream)
     CUcontext context;
     if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD || !driver->stream_get_ctx)
         return true;
-    return driver->stream_get_ctx(stream, &context) == CUDA_SUCCESS && sl_session_turn_to_context(context);
+    switch (driver->stream_get_ctx(stream, &context)) {
+    case CUDA_SUCCESS:
+        return sl_session_turn_to_context(context);
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+        return false;
+    default: /* no answer: it may be a stream of the thread's core, whose work counts */
+        return true;
+    }
 }
 
 bool sl_session_owns_current_context(void)
@@ -269,9 +280,15 @@ bool sl_session_enter(uint64_t address, bool *entered)
 
 void sl_session_leave(bool entered)
 {
-    CUcontext popped;
+    CUcontext popped, before = NULL, current = NULL;
+    const struct sl_cuda_driver *driver = sl_driver_functions();
     if (!entered) return;
-    sl_driver_functions()->ctx_pop_current(&popped);
+    bool known = driver->ctx_get_current(&before) == CUDA_SUCCESS;
+    /* A refused pop was made all the same if another context is current. */
+    for (int t = 0; t < POPS; t++)
+        if (driver->ctx_pop_current(&popped) == CUDA_SUCCESS || !known ||
+            (driver->ctx_get_current(&current) == CUDA_SUCCESS && current != before))
+            break;
     sl_session_context_changed(); /* the thread turned to the core of a context that is not its own */
 }
 

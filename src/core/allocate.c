@@ -31,8 +31,8 @@ static bool is_unsuitable(struct sl_core *core, const struct sl_slot *slot, uint
 }
 
 /* Places an allocation where its stream can wait, and need not wait for a collective, since the collective's
- * peers may wait for work that this stream gets later. Unsuitable places are held until a suitable one is found; if there is
- * none, an unsuitable one is used. */
+ * peers may wait for work that this stream gets later. Unsuitable places are held until a suitable one is
+ * found; if there is none, an unsuitable one is used. */
 static enum sl_status place_apart(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t *slot)
 {
     struct sl_placement *placement = &core->placement;

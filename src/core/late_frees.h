@@ -19,8 +19,8 @@ struct sl_core;
  * sl_runtime_free. Enqueues. */
 enum sl_status sl_runtime_free_everywhere(uint64_t address, struct sl_allocation *freed);
 
-/* Whether events can be recorded on the core's streams now, and its work will end without further calls of the
- * program. */
+/* Whether events can be recorded on the core's streams now, and its work will end without further calls of
+ * the program. */
 bool sl_core_may_record(struct sl_core *core);
 /* Whether such memory exists. */
 bool sl_late_frees_any(void);

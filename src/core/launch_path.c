@@ -257,8 +257,8 @@ static void enqueue_waits(struct sl_core *core, struct sl_launch_context *contex
 {
     struct sl_launch *launch = context->launch;
     if (sl_joins_any(&context->joining))
-        say_if(sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream,
-                             context->beside));
+        say_if(
+            sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream, context->beside));
     if (context->beside) return;
     if (context->in_sequence)
         sl_stall_wait(&core->stalls, context->stall, launch->stream, context->in_sequence);

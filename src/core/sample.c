@@ -141,8 +141,8 @@ static const struct sl_sample *find_passed(const struct sl_sampling *sampling)
     for (uint32_t i = sampler->count; i-- > 0;) {
         const struct sl_sample *sample = &sampler->samples[(sampler->first + i) % SAMPLES];
         if (sample->state != RUNNING) continue;
-        bool done =
-            sample->stream != SL_STREAM_PER_THREAD && sl_is_yes(backend->event_done(backend->self, sample->after));
+        bool done = sample->stream != SL_STREAM_PER_THREAD &&
+                    sl_is_yes(backend->event_done(backend->self, sample->after));
         return done ? sample : NULL;
     }
     return NULL;
@@ -241,7 +241,8 @@ void sl_sample_end(struct sl_sampling *sampling, struct sl_sample *sample, const
     bool alone = sampling->ticks->now == launch->tick && !atomic_load(&sampling->streams->captures) &&
                  !sampling->sampler->refused;
     sl_unlock(sampling->order);
-    bool idle = ok && alone && sample->traced && sl_is_yes(backend->event_done(backend->self, sample->before));
+    bool idle =
+        ok && alone && sample->traced && sl_is_yes(backend->event_done(backend->self, sample->before));
     bool recorded =
         ok && alone && backend->event_record(backend->self, sample->after, launch->stream) == SL_OK;
     sl_lock(sampling->order);

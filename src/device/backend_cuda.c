@@ -81,24 +81,48 @@ static enum sl_status judge(const struct cuda *cuda, CUresult result, const char
 
 /* Default streams and new objects belong to the current context, which may be another device's if there are
  * several. */
-static bool enter(const struct cuda *cuda)
+enum entry { STAYED, ENTERED, REFUSED };
+enum { TRIES = 8 };
+
+static struct sl_answer is_current(const struct cuda *cuda)
 {
     CUcontext current = NULL;
-    if (!atomic_load_explicit(&all.several, memory_order_relaxed)) return false;
-    if (cuda->driver->ctx_get_current(&current) == CUDA_SUCCESS && current == cuda->context) return false;
-    return UNCANCELLED(cuda->driver->ctx_push_current(cuda->context)) == CUDA_SUCCESS;
+    if (cuda->driver->ctx_get_current(&current) != CUDA_SUCCESS) return sl_no_answer();
+    return sl_answer_of(current == cuda->context);
 }
 
-static bool enter_for(const struct cuda *cuda, sl_stream stream)
+static enum entry enter(const struct cuda *cuda)
 {
-    return (uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD && enter(cuda);
+    if (!atomic_load_explicit(&all.several, memory_order_relaxed) || sl_is_yes(is_current(cuda)))
+        return STAYED;
+    for (int t = 0; t < TRIES; t++)
+        if (UNCANCELLED(cuda->driver->ctx_push_current(cuda->context)) == CUDA_SUCCESS ||
+            sl_is_yes(is_current(cuda)))
+            return ENTERED;
+    return REFUSED;
 }
 
-static void leave(const struct cuda *cuda, bool entered)
+static enum entry enter_for(const struct cuda *cuda, sl_stream stream)
+{
+    return (uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD ? enter(cuda) : STAYED;
+}
+
+static void leave(const struct cuda *cuda, enum entry entry)
 {
     CUcontext popped;
-    if (entered) UNCANCELLED(cuda->driver->ctx_pop_current(&popped));
+    for (int t = 0; t < TRIES && entry == ENTERED; t++)
+        if (UNCANCELLED(cuda->driver->ctx_pop_current(&popped)) == CUDA_SUCCESS || sl_is_no(is_current(cuda)))
+            return;
 }
+
+/* The driver's answer to a call in the backend's context. */
+#define IN_CONTEXT(cuda, how, call)                                                                          \
+    ({                                                                                                       \
+        enum entry entered_ = (how);                                                                         \
+        CUresult inside_ = entered_ == REFUSED ? CUDA_ERROR_INVALID_CONTEXT : (call);                        \
+        leave(cuda, entered_);                                                                               \
+        inside_;                                                                                             \
+    })
 
 static CUmemLocation host_location(const struct cuda *cuda)
 {
@@ -165,12 +189,10 @@ static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
     struct reservation *reservation = malloc(sizeof *reservation);
     if (!reservation) return SL_ERR_NO_MEMORY;
     CUdeviceptr given;
-    bool entered = enter(cuda);
-    enum sl_status status = judge(
-        cuda,
-        BESIDE_CAPTURES(driver, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL)),
-        "cuMemAllocManaged");
-    leave(cuda, entered);
+    CUresult result = IN_CONTEXT(
+        cuda, enter(cuda),
+        BESIDE_CAPTURES(driver, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL)));
+    enum sl_status status = judge(cuda, result, "cuMemAllocManaged");
     if (status) {
         free(reservation);
         return status;
@@ -218,10 +240,9 @@ static enum sl_status pinned_new(void *self, uint64_t bytes, uint64_t *address)
     enum sl_status status = sl_reserve(bytes, &begin);
     if (status) return status;
     sl_host_node_prefer(begin, bytes, atomic_load_explicit(&cuda->host_node, memory_order_relaxed));
-    bool entered = enter(cuda);
-    status = judge(cuda, BESIDE_CAPTURES(driver, driver->mem_host_register((void *)begin, bytes, flags)),
-                   "cuMemHostRegister");
-    leave(cuda, entered);
+    CUresult result = IN_CONTEXT(
+        cuda, enter(cuda), BESIDE_CAPTURES(driver, driver->mem_host_register((void *)begin, bytes, flags)));
+    status = judge(cuda, result, "cuMemHostRegister");
     if (status) {
         sl_unreserve(begin, bytes);
         return status;
@@ -297,10 +318,10 @@ static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
 static enum sl_status create_event(const struct cuda *cuda, unsigned flags, sl_event_handle *out)
 {
     CUevent event;
-    bool entered = enter(cuda);
+    flags |= CU_EVENT_BLOCKING_SYNC;
     enum sl_status status =
-        check(cuda, cuda->driver->event_create(&event, CU_EVENT_BLOCKING_SYNC | flags), "cuEventCreate");
-    leave(cuda, entered);
+        judge(cuda, IN_CONTEXT(cuda, enter(cuda), UNCANCELLED(cuda->driver->event_create(&event, flags))),
+              "cuEventCreate");
     if (status == SL_OK) *out = event;
     return status;
 }
@@ -324,21 +345,18 @@ static enum sl_status event_record(void *self, sl_event_handle event, sl_stream 
 {
     sl_check_may_enqueue();
     const struct cuda *cuda = self;
-    bool entered = enter_for(cuda, stream);
-    enum sl_status status = check(cuda, cuda->driver->event_record(event, stream), "cuEventRecord");
-    leave(cuda, entered);
-    return status;
+    CUresult result =
+        IN_CONTEXT(cuda, enter_for(cuda, stream), UNCANCELLED(cuda->driver->event_record(event, stream)));
+    return judge(cuda, result, "cuEventRecord");
 }
 
 static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle event)
 {
     sl_check_may_enqueue();
     const struct cuda *cuda = self;
-    bool entered = enter_for(cuda, stream);
-    enum sl_status status =
-        check(cuda, cuda->driver->stream_wait_event(stream, event, 0), "cuStreamWaitEvent");
-    leave(cuda, entered);
-    return status;
+    CUresult result = IN_CONTEXT(cuda, enter_for(cuda, stream),
+                                 UNCANCELLED(cuda->driver->stream_wait_event(stream, event, 0)));
+    return judge(cuda, result, "cuStreamWaitEvent");
 }
 
 static struct sl_answer event_done(void *self, sl_event_handle event)
@@ -367,11 +385,10 @@ static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_hand
 static enum sl_status stream_finish(void *self, sl_stream stream)
 {
     const struct cuda *cuda = self;
-    bool entered = enter_for(cuda, stream);
-    enum sl_status status = judge(
-        cuda, BESIDE_CAPTURES(cuda->driver, cuda->driver->stream_synchronize(stream)), "cuStreamSynchronize");
-    leave(cuda, entered);
-    return status;
+    const struct sl_cuda_driver *driver = cuda->driver;
+    CUresult result = IN_CONTEXT(cuda, enter_for(cuda, stream),
+                                 BESIDE_CAPTURES(driver, driver->stream_synchronize(stream)));
+    return judge(cuda, result, "cuStreamSynchronize");
 }
 
 static struct sl_answer stream_loose(void *self, sl_stream stream)
@@ -386,8 +403,9 @@ static struct sl_answer stream_loose(void *self, sl_stream stream)
 static struct sl_answer stream_capturing(void *self, sl_stream stream)
 {
     const struct cuda *cuda = self;
-    bool entered = enter_for(cuda, stream);
-    struct sl_answer answer = sl_cuda_capturing(cuda->driver, stream, NULL);
+    enum entry entered = enter_for(cuda, stream);
+    struct sl_answer answer =
+        entered == REFUSED ? sl_no_answer() : sl_cuda_capturing(cuda->driver, stream, NULL);
     leave(cuda, entered);
     return answer;
 }

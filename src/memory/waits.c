@@ -49,10 +49,9 @@ bool sl_waits_are_open(const struct sl_waits *waits)
     return false;
 }
 
-static enum sl_status wait_for_all(const struct sl_waits *waits, const struct sl_backend *backend,
-                                   sl_stream stream,
-                                   enum sl_status (*wait)(const struct sl_backend *, sl_stream,
-                                                          sl_event_handle))
+static enum sl_status
+wait_for_all(const struct sl_waits *waits, const struct sl_backend *backend, sl_stream stream,
+             enum sl_status (*wait)(const struct sl_backend *, sl_stream, sl_event_handle))
 {
     enum sl_status status = waits->unsure ? SL_ERR_DRIVER : SL_OK;
     for (uint32_t i = 0; i < waits->count; i++) {

@@ -27,7 +27,8 @@ static void ask(struct sl_behind *behind)
 {
     const struct sl_backend *backend = behind->backend;
     if (atomic_load(behind->captures)) return;
-    while (behind->count && sl_is_yes(backend->event_done(backend->self, behind->pending[behind->first].event))) {
+    while (behind->count &&
+           sl_is_yes(backend->event_done(backend->self, behind->pending[behind->first].event))) {
         behind->over = behind->pending[behind->first].number;
         behind->first = (behind->first + 1) % SL_BEHIND_PENDING;
         behind->count--;

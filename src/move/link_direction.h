@@ -36,8 +36,8 @@ enum sl_status sl_link_direction_init(struct sl_link_direction *direction, const
 void sl_link_direction_close(struct sl_link_direction *direction, const struct sl_backend *backend);
 
 /* Ends the next movement, which was enqueued: records its event, or waits on the host for it, and returns its
- * number. *status becomes the error if neither can be had, and else stays as it was. `ask`: the driver may be asked which
- * movements are done. Caller holds the lock. */
+ * number. *status becomes the error if neither can be had, and else stays as it was. `ask`: the driver may be
+ * asked which movements are done. Caller holds the lock. */
 uint64_t sl_link_direction_submitted(struct sl_link_direction *direction, const struct sl_backend *backend,
                                      bool ask, enum sl_status *status);
 

@@ -196,8 +196,8 @@ bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c)
 
 /* Makes the out stream wait for the frees of all memory in the chunk, whose content is dead and whose discard
  * is announced. False: the chunk must not be discarded, because a free may take long or is not known to be
- * ordered, its point is not recorded yet, or the chunk was taken meanwhile. In the last case its frees may have left the list before
- * they were seen here. */
+ * ordered, its point is not recorded yet, or the chunk was taken meanwhile. In the last case its frees may
+ * have left the list before they were seen here. */
 static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_record *chunk)
 {
     struct sl_waits waits = {0};

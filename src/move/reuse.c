@@ -34,8 +34,7 @@ void sl_reuse_by_stream(struct sl_reuse *reuse, const struct sl_slot *slot, uint
 enum sl_status sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stream stream)
 {
     enum sl_status status = SL_OK;
-    if (SL_GUARD(STREAM_WAITS))
-        status = sl_waits_enqueue(&waits->waits, reuse->migrator->backend, stream);
+    if (SL_GUARD(STREAM_WAITS)) status = sl_waits_enqueue(&waits->waits, reuse->migrator->backend, stream);
     sl_waits_end(&waits->waits, &reuse->frees);
     if (status == SL_OK && waits->discard_sequence && SL_GUARD(STREAM_WAITS_DISCARD))
         status = sl_migrator_wait(reuse->migrator, &reuse->migrator->out, waits->discard_sequence, stream);

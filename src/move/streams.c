@@ -260,8 +260,8 @@ static bool finish_each(struct sl_streams *streams)
             if (sl_is_no(capturing))
                 done &= sl_finish_stream(backend, stream.handle) == SL_OK;
             else if (any)
-                done &= sl_is_yes(capturing) && covered &&
-                        (!before || sl_wait_host(backend, before) == SL_OK);
+                done &=
+                    sl_is_yes(capturing) && covered && (!before || sl_wait_host(backend, before) == SL_OK);
             sl_frees_let_go(streams->frees, held);
             if (!any) break;
         }
@@ -284,8 +284,8 @@ static struct sl_answer are_plain(struct sl_streams *streams, const struct activ
 {
     struct sl_answer plain = sl_answer_of(true);
     for (uint32_t i = 0; i < active->count && sl_is_yes(plain); i++)
-        plain = is_plain(streams, active->origins[i].number, active->streams[i].handle,
-                         active->origins[i].mark);
+        plain =
+            is_plain(streams, active->origins[i].number, active->streams[i].handle, active->origins[i].mark);
     return plain;
 }
 

@@ -6,8 +6,9 @@ usage: failing_calls.py BUILD FIRST COUNT [--jobs N] [--races] [--only FUNCTION]
 Each number is a run of ordered_program: one to three of the driver functions that sluice calls (the table in
 src/device/cuda_driver.h), when each fails (every 2nd, 3rd or 5th time, with probability 0.5, 0.1 or 0.02, or once), with
 which error, before or after it has done its work, and an order in which the device works. In some runs sluice gets no host
-memory for some time, besides. The program must be right, or end with an error that a call of its own got. Prints the number of runs by outcome; a run that was wrong, crashed or hung is
-printed with the variables that repeat it. --races: under softcuda's race detector, whose findings count as wrong.
+memory for some time, besides. The program must be right, or end with an error that a call of its own got. Prints the
+number of runs by outcome; a run that was wrong, crashed or hung is printed with the variables that repeat it.
+--races: under softcuda's race detector, whose findings count as wrong.
 """
 import argparse
 import collections

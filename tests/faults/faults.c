@@ -1,7 +1,7 @@
 /* libsluice-faults.so is libsluice.so with one difference: what it asks of the C library and of the driver
  * may fail. The linker sends those calls here (--wrap). FAULTS=KIND:N makes the N-th call of the kind fail,
- * KIND:N-M those up to the M-th, and KIND:N+ every one from then on; at the end the file FAULTS_COUNT gets a line `KIND CALLS` for each. The
- * file FAULTS_WHERE gets the calls that led to the N-th. */
+ * KIND:N-M those up to the M-th, and KIND:N+ every one from then on; at the end the file FAULTS_COUNT gets a
+ * line `KIND CALLS` for each. The file FAULTS_WHERE gets the calls that led to the N-th. */
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>

@@ -31,7 +31,7 @@ struct noted_device {
     sl_stream capturing;      /* the one that captures; NULL: none */
     uint64_t events_left;     /* that it has yet to give */
     bool refuses_records, refuses_waits, refuses_finishing;
-    bool says_nothing; /* to questions */
+    bool says_nothing;        /* to questions */
     void (*recording)(void);  /* called before each record; or NULL */
     enum sl_status slabs_are; /* SL_OK, or why there are no more of them */
     uint64_t next_slab, slab_bytes, pinned_bytes;

@@ -1,5 +1,5 @@
-/* Whether a stream captures: a driver that does not answer is asked again, in another way, and its silence is no
- * answer. */
+/* Whether a stream captures: a driver that does not answer is asked again, in another way, and its silence is
+ * no answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

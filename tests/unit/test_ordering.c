@@ -1,5 +1,5 @@
-/* What the driver refuses now and then is ordered all the same, by whatever has the same effect; what cannot be
- * ordered is said not to be. Nothing else is waited for. */
+/* What the driver refuses now and then is ordered all the same, by whatever has the same effect; what cannot
+ * be ordered is said not to be. Nothing else is waited for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +109,8 @@ static void what_is_ahead_is_waited_for(void **state)
 static void what_cannot_be_waited_for_is_not_done(void **state)
 {
     (void)state;
-    device = (struct device){.refuses_waits = ALWAYS, .refuses_host_waits = ALWAYS, .refuses_questions = ALWAYS};
+    device =
+        (struct device){.refuses_waits = ALWAYS, .refuses_host_waits = ALWAYS, .refuses_questions = ALWAYS};
     assert_int_equal(sl_wait_event(&backend, &a_stream, &an_event), SL_ERR_DRIVER);
     assert_int_equal(sl_wait_host(&backend, &an_event), SL_ERR_DRIVER);
     assert_int_equal(sl_wait_beside(&backend, &a_stream, &an_event), SL_ERR_DRIVER);

@@ -1,4 +1,5 @@
-/* Points of frees: what cannot be recorded is waited for, and what cannot be waited for either has not passed.
+/* Points of frees: what cannot be recorded is waited for, and what cannot be waited for either has not
+ * passed.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -433,7 +433,8 @@ static void it_is_asked_again(void **state)
     assert_false(are_unsure());
 }
 
-/* What could neither be recorded nor waited for in front of a capture is unknown while the stream captures. */
+/* What could neither be recorded nor waited for in front of a capture is unknown while the stream captures.
+ */
 static void work_in_front_of_a_capture_is_known_or_not(void **state)
 {
     (void)state;

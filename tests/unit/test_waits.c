@@ -1,4 +1,5 @@
-/* Lists of events: a list that lacks one says so, and no event is dropped that is not known to have passed. */
+/* Lists of events: a list that lacks one says so, and no event is dropped that is not known to have passed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

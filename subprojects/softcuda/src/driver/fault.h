@@ -27,8 +27,8 @@ struct sc_fault_rule {
     double chance;
     uint64_t seed;
     CUresult error;
-    bool done;       /* the function does its work first */
-    char caller[64]; /* the object to which the call returns; "": any */
+    bool done;                  /* the function does its work first */
+    char caller[64];            /* the object to which the call returns; "": any */
     atomic_uint_fast64_t calls; /* so far */
     atomic_bool told;
 };

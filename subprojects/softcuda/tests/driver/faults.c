@@ -76,7 +76,8 @@ static void once(void)
     OK(cuModuleUnload(module));
 }
 
-/* cuMemAllocHost:once=1 and cuLaunchKernel:once=2, both done, and cuLaunchKernel is called by this program. */
+/* cuMemAllocHost:once=1 and cuLaunchKernel:once=2, both done, and cuLaunchKernel is called by this program.
+ */
 static void done_before(void)
 {
     void *host = NULL;

@@ -112,7 +112,8 @@ static void callers_are_told_apart(void **state)
     (void)state;
     struct sc_fault_rules rules;
     assert_int_equal(sc_fault_parse("cuInit:every=2:1:caller=libc.so:done", &rules), 0);
-    const void *here = (const void *)(uintptr_t)callers_are_told_apart, *in_libc = (const void *)(uintptr_t)strtol;
+    const void *here = (const void *)(uintptr_t)callers_are_told_apart,
+               *in_libc = (const void *)(uintptr_t)strtol;
     for (int i = 0; i < 4; i++) {
         assert_int_equal(sc_fault_decide(&rules, "cuInit", here).error, CUDA_SUCCESS);
         assert_int_equal(sc_fault_decide(&rules, "cuInit", NULL).error, CUDA_SUCCESS);
