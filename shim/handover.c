@@ -24,6 +24,16 @@ struct copies {
     uint32_t count, capacity;
 };
 
+/* Once our memory is given up there is no way back, so a call that the driver refuses is tried again. */
+#define TRIES 8
+#define PERSIST(call)                                                                                        \
+    ({                                                                                                       \
+        CUresult persisted_;                                                                                 \
+        for (int tries_ = TRIES; (persisted_ = (call)) != CUDA_SUCCESS && --tries_ > 0;) {                   \
+        }                                                                                                    \
+        persisted_;                                                                                          \
+    })
+
 static CUresult refuse(const char *why)
 {
     sl_warn_once("the program maps memory of cuMemCreate at a second place, beside shared memory, or shares "
@@ -118,7 +128,7 @@ static void replace(struct copy *copy)
 static bool reserve_there(uint64_t begin, uint64_t bytes)
 {
     CUdeviceptr given;
-    if (sl_real.f_cuMemAddressReserve(&given, bytes, 0, begin, 0) != CUDA_SUCCESS) return false;
+    if (PERSIST(sl_real.f_cuMemAddressReserve(&given, bytes, 0, begin, 0)) != CUDA_SUCCESS) return false;
     if (given == begin) return true;
     sl_real.f_cuMemAddressFree(given, bytes);
     return false;
@@ -143,13 +153,14 @@ static bool gives_addresses_again(void)
 static CUresult map_again(const struct copy *copy, CUdevice device)
 {
     const struct sl_mapped *from = &copy->from;
-    CUresult result = sl_real.f_cuMemMap(from->address, from->bytes, 0, copy->to, 0);
+    CUresult result = PERSIST(sl_real.f_cuMemMap(from->address, from->bytes, 0, copy->to, 0));
     if (result != CUDA_SUCCESS) return result;
     sl_physical_mapped(from->address, from->bytes, copy->to);
     if (from->access != CU_MEM_ACCESS_FLAGS_PROT_NONE)
-        result = allow(from->address, from->bytes, device, from->access);
+        result = PERSIST(allow(from->address, from->bytes, device, from->access));
     for (uint64_t rest = from->guests; rest && result == CUDA_SUCCESS; rest &= rest - 1)
-        result = allow(from->address, from->bytes, __builtin_ctzll(rest), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        result = PERSIST(
+            allow(from->address, from->bytes, __builtin_ctzll(rest), CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
     return result;
 }
 

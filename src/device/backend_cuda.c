@@ -15,6 +15,7 @@
 #include "node/topology.h"
 
 #define OLDEST_DRIVER 12020                  /* for cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */
+#define FREE_TRIES 8
 #define LARGEST_PREFETCH_BYTES (32 * SL_MIB) /* each call holds the process's memory-map lock */
 
 /* A slab starts at a multiple of 1 GiB in a reservation that is 1 GiB longer. The driver's own address is
@@ -223,7 +224,11 @@ static void slab_delete(void *self, uint64_t address, uint64_t bytes)
         break;
     }
     pthread_mutex_unlock(&all.lock);
-    if (found) check(cuda, cuda->driver->mem_free(found->given), "cuMemFree");
+    /* The driver may be about to get the addresses for something else, so a refused free is tried again. */
+    CUresult result = found ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+    for (int tries = FREE_TRIES; result != CUDA_SUCCESS && tries > 0; tries--)
+        result = UNCANCELLED(cuda->driver->mem_free(found->given));
+    judge(cuda, result, "cuMemFree");
     free(found);
 }
 
