@@ -64,25 +64,33 @@ setup_install() {
         setup_fail "apt-get could not install $* (see $SETUP_LOG)"
 }
 
-# The oldest from LLVM 14 on that the distribution has.
-setup_unwind_package() {
-    apt-cache pkgnames libunwind- 2>/dev/null | sed -n 's/^libunwind-\([0-9][0-9]*\)-dev$/\1/p' | sort -n |
-        awk '$1 >= 14 {print "libunwind-" $1 "-dev"; exit}'
+# Unpacks the oldest package from LLVM 14 on that the distribution has into the folder.
+setup_fetch_unwind() {
+    local package
+    package=$(apt-cache pkgnames libunwind- 2>/dev/null | sed -n 's/^libunwind-\([0-9][0-9]*\)-dev$/\1/p' | sort -n |
+        awk '$1 >= 14 {print "libunwind-" $1 "-dev"; exit}')
+    rm -rf "$1"
+    mkdir -p "$1"
+    [ -n "$package" ] && (cd "$1" && apt-get download "$package" && dpkg -x "$package"_*.deb . && rm "$package"_*.deb) >>"$SETUP_LOG" 2>&1
+}
+
+# Fetches the lists of packages, where they may be missing or too old.
+setup_update() {
+    local as_root=
+    [ "$(id -u)" -eq 0 ] || as_root="sudo -n"
+    $as_root apt-get -o DPkg::Lock::Timeout=300 update >>"$SETUP_LOG" 2>&1
 }
 
 setup_unwind() {
-    local package part=build/unwind.part
+    local part=build/unwind.part
     scripts/find-unwind.sh archive >/dev/null 2>&1 && return
-    package=$(setup_unwind_package)
-    [ -n "$package" ] || setup_fail "apt-get knows no package of LLVM's libunwind from 14 on: run 'apt-get update' and start again"
-    setup_say "unpacking Debian's $package (LLVM's libunwind) into build/unwind"
-    rm -rf "$part"
-    mkdir -p "$part"
-    (cd "$part" && apt-get download "$package" && dpkg -x "$package"_*.deb . && rm "$package"_*.deb) >>"$SETUP_LOG" 2>&1 ||
-        setup_fail "cannot download $package (see $SETUP_LOG)"
+    command -v apt-get >/dev/null || setup_fail "no apt-get here: install LLVM's libunwind as a static library and start again"
+    setup_say "unpacking Debian's package of LLVM's libunwind into build/unwind"
+    setup_fetch_unwind "$part" || { setup_update && setup_fetch_unwind "$part"; } ||
+        setup_fail "apt-get could not download libunwind-14-dev or a newer one (see $SETUP_LOG)"
     rm -rf build/unwind
     mv "$part" build/unwind
-    scripts/find-unwind.sh archive >/dev/null || setup_fail "$package does not hold what was expected"
+    scripts/find-unwind.sh archive >/dev/null || setup_fail "Debian's package of LLVM's libunwind does not hold what was expected"
 }
 
 # A Python environment of our own, for pip.

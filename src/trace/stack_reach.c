@@ -10,7 +10,7 @@
 
 enum { SIGNAL_SET_BYTES = 8, NO_SUCH_CHANGE = -1 };
 
-/* The thread's own stack; no frame of another stack lies inside. */
+/* The thread's own stack, as far as it is known. */
 static _Thread_local struct {
     uintptr_t start, end;
     uint32_t strangers; /* frames that were outside */
