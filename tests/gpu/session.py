@@ -52,11 +52,41 @@ def end_group(process):
     return LOST
 
 
+class Guard:
+    """A process that ends the running part when the session is gone, even by SIGKILL: the next call has the device for itself."""
+
+    def __init__(self):
+        read, self.write = os.pipe()
+        if os.fork() == 0:
+            os.close(self.write)
+            os.setsid()
+            self.watch(read)
+        os.close(read)
+
+    def watch(self, read):
+        """The pipe has the groups to end, a line each, and ends with the session."""
+        group = 0
+        with open(read) as lines:
+            for line in lines:
+                group = int(line)
+        if group:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+        os._exit(0)
+
+    def set(self, group):
+        """0: none."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self.write, b"%d\n" % group)
+
+
 class Session:
     def __init__(self, options):
         self.options = options
         self.end = time.monotonic() - options.elapsed + options.seconds
         self.process = None
+        self.starting, self.told = False, None
+        self.guard = Guard()
         self.log = KernelLog()
         self.lock = threading.Lock()  # of the files in OUT
         self.ended = threading.Event()
@@ -86,8 +116,7 @@ class Session:
         path = os.path.join(self.options.parts, part.name)
         with open(path + ".jsonl", "w") as out, open(path + ".log", "w") as err:
             try:
-                self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=None if part.shown else out,
-                                                stderr=err, env={**os.environ, **part.environment}, start_new_session=True)
+                self.start(command, part.environment, None if part.shown else out, err)
                 status = self.process.wait(limit)
                 status = status if status >= 0 else 128 - status
             except subprocess.TimeoutExpired:
@@ -96,11 +125,30 @@ class Session:
                 err.write(f"{error}\n")
                 status = 127
         self.process = None
+        self.guard.set(0)
         self.note(part="part", name=part.name, status=status, seconds=round(time.monotonic() - start, 1),
                   limit_seconds=round(limit, 1))
         trouble = self.log.new_trouble()
         if trouble:
             self.note(part="kernel_log", after=part.name, lines=trouble[-20:])
+
+    def start(self, command, environment, out, err):
+        """A signal that comes before the process is known has to wait: it would be left behind."""
+        self.starting = True
+        try:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                            env={**os.environ, **environment}, start_new_session=True)
+            self.guard.set(self.process.pid)
+        finally:
+            self.starting = False
+        if self.told:
+            raise Told(self.told)
+
+    def be_told(self, number, _):
+        """A signal's handler."""
+        self.told = number
+        if not self.starting:
+            raise Told(number)
 
     def write_report(self):
         """The tables and all numbers, for the archive."""
@@ -144,14 +192,11 @@ class Session:
             signal.signal(number, signal.SIG_IGN)
         if self.process:
             end_group(self.process)
+            self.guard.set(0)
         self.ended.set()
         text = self.renew(final=True)
         with contextlib.suppress(OSError):
             print(text, flush=True)
-
-
-def be_told(number, _):
-    raise Told(number)
 
 
 def read_options():
@@ -180,7 +225,7 @@ def main():
     session, status = Session(options), 0
     try:
         for number in SIGNALS:
-            signal.signal(number, be_told)
+            signal.signal(number, session.be_told)
         session.run()
     except Told as told:
         session.note(part="told", signal=signal.Signals(told.args[0]).name)

@@ -20,13 +20,13 @@ import digest  # noqa: E402
 from parts import LIMITS  # noqa: E402
 
 MOST_ARCHIVE_BYTES = 16 << 20
-# Hangs in the part that HANG names, for as long as its caller is there; DEAF: and lets no SIGTERM end it.
+# Hangs in the part that HANG names; DEAF: and lets no SIGTERM end it.
 PROBE = """#!/bin/sh
 [ "$1" != device ] || echo '{"part": "device", "name": "stub", "free_bytes": 0, "total_bytes": 0}'
-echo '{"part": "said", "by": "'$1'"}'
+echo '{"part": "said", "by": "'$1'", "pid": '$$'}'
 [ "$1" = "$HANG" ] || exit 0
 [ -z "$DEAF" ] || trap '' TERM
-exec tail --pid=$PPID -f /dev/null
+exec tail -f /dev/null
 """
 SESSION = "import sys, session; session.RENEWAL_SECONDS = 0.5; session.RESERVE_SECONDS = 3; sys.exit(session.main())"
 
@@ -75,9 +75,25 @@ class Run:
         except (FileNotFoundError, KeyError):
             return ""
 
+    def wait_for_end(self, by):
+        """Until the process of a part is gone."""
+        pid = self.said_by()[by]
+        while True:
+            try:
+                with open(f"/proc/{pid}/stat") as file:
+                    if file.read().rpartition(")")[2].split()[0] == "Z":
+                        return
+            except (FileNotFoundError, ProcessLookupError):
+                return
+
     def said(self):
+        return list(self.said_by())
+
+    def said_by(self):
+        """What parts said, with their process ids."""
         text = "".join(self.read(f"parts/{part}.jsonl") for part in ("device", "bandwidth"))
-        return [json.loads(line)["by"] for line in text.splitlines() if '"said"' in line]
+        records = [json.loads(line) for line in text.splitlines() if '"said"' in line]
+        return {record["by"]: record["pid"] for record in records}
 
     def parts(self):
         return {record["name"]: record for record in map(json.loads, self.read("parts/parts.jsonl").splitlines())
@@ -112,10 +128,12 @@ class Session(unittest.TestCase):
     def test_told_to_end(self):
         run = Run(self.folder, "again", HANG="bandwidth")
         run.wait_for("bandwidth")
+        run.wait_for_record("bandwidth")
         self.assertEqual(run.end(signal.SIGTERM), 128 + signal.SIGTERM)
         text = self.check_left(run)
         self.assertTrue(run.stdout.endswith(text + "\n"))
         self.assertIn("Ended by SIGTERM.", text)
+        run.wait_for_end("bandwidth")
         self.assertIn("device", run.said())
 
     def test_killed(self):
@@ -129,6 +147,7 @@ class Session(unittest.TestCase):
         self.assertNotIn("bandwidth", run.parts(), "it still ran")
         with open(os.path.join(run.out, "digest.md")) as file:
             self.assertIn("Not complete: bandwidth runs.", file.read())
+        run.wait_for_end("bandwidth")
 
     def test_deadline(self):
         """A part that no SIGTERM ends gets what is left, and what comes behind it is named."""
@@ -136,6 +155,7 @@ class Session(unittest.TestCase):
         self.assertEqual(run.end(), 1)
         text, parts = self.check_left(run), run.parts()
         self.assertEqual(parts["device"]["status"], 124)
+        run.wait_for_end("device")
         self.assertLessEqual(parts["device"]["limit_seconds"], 3, "of six seconds three are the report's")
         self.assertIsNone(parts["frameworks"]["status"])
         self.assertIn("part device was stopped", text)
