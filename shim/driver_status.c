@@ -44,7 +44,8 @@ CUresult sl_driver_fault(uint64_t address)
 CUresult sl_driver_refusal(uint64_t address)
 {
     CUdevice device;
-    CUresult result = sl_driver_functions()->ctx_get_device(&device);
+    CUresult result =
+        sl_session_trusts_thread() ? CUDA_SUCCESS : sl_driver_functions()->ctx_get_device(&device);
     return result == CUDA_SUCCESS ? sl_driver_fault(address) : result;
 }
 

@@ -241,7 +241,7 @@ bool sl_session_owns_current_context(void)
 bool sl_session_on_for_memory(void)
 {
     if (!session.wiped && running()) see_what_process_this_is();
-    return sl_session_awake() && sl_session_owns_current_context();
+    return sl_session_awake() && sl_session_has_context();
 }
 
 bool sl_session_charges(void)
@@ -265,7 +265,7 @@ bool sl_session_enter_core(uint32_t core, bool *entered)
     const struct sl_cuda_driver *driver = sl_driver_functions();
     CUcontext wanted = session.managed[core].context, current = NULL;
     *entered = false;
-    if (!wanted) return true;
+    if (!wanted || (sl_thread_core == core && sl_session_trusts_thread())) return true;
     sl_cores_turn_to(core);
     if (driver->ctx_get_current(&current) == CUDA_SUCCESS && current == wanted) return true;
     *entered = driver->ctx_push_current(wanted) == CUDA_SUCCESS;

@@ -45,6 +45,13 @@ extern __thread uint32_t sl_thread_context __attribute__((tls_model("initial-exe
  * answer for the thread, and selects that context's core for the thread. */
 bool sl_session_owns_current_context(void);
 
+/* Whether a managed context is current for certain, without asking. */
+static inline bool sl_session_trusts_thread(void)
+{
+    return sl_thread_context &&
+           sl_thread_context == __atomic_load_n(&sl_session_view.trusted, __ATOMIC_RELAXED);
+}
+
 /* The calling thread's current context may have changed. */
 static inline void sl_session_context_changed(void)
 {
