@@ -67,7 +67,7 @@ class Doubts(unittest.TestCase):
         self.assertLess(time.monotonic() - start, 500, "ended by the limit, not by the sleep")
         self.assertRegex(done.stdout, r"probe discards: HUNG, ended after \d+ s; a time: 12.5 us")
         self.assertEqual(parts["discards"], 124)
-        self.assertEqual(len(done.stdout.splitlines()), 8, "the rest is named, too")
+        self.assertEqual(len(done.stdout.splitlines()), 9, "the rest is named, too")
 
 
 if __name__ == "__main__":
