@@ -241,7 +241,6 @@ enum sl_status sl_core_build(struct sl_core *core)
     core->history.predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->history.predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
     status = sl_stats_init(&core->stats);
-    if (status == SL_OK && !core->number) sl_report_count(core);
     if (status == SL_OK) status = sl_frees_init(&core->reuse.frees, backend);
     if (status == SL_OK)
         status =
@@ -269,12 +268,14 @@ enum sl_status sl_core_build(struct sl_core *core)
     if (status == SL_OK && core->recorder.trace)
         sl_sampler_open(&core->sampling, (uint32_t)core->options->trace_sample);
     if (status == SL_OK) sl_monitor_begin(core);
+    if (status == SL_OK && !core->number) sl_report_count(core);
     return status;
 }
 
 /* One teardown for every stage of the build. Frees device memory unless `device_gone`. */
 void sl_core_tear_down(struct sl_core *core, bool device_gone)
 {
+    if (!core->number) sl_report_leave();
     sl_planner_delete(core->planning.planner);
     core->planning.planner = NULL;
     sl_daemon_delete(core->daemon);
@@ -308,28 +309,19 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     sl_host_share_end(&core->host);
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
-    bool in_file = core->live != NULL;
-    if (!core->number) sl_report_leave(core);
-    if (!in_file) sl_stats_close(&core->stats);
+    sl_stats_close(&core->stats);
     free(core->streams.more);
     if (!device_gone) backend->close(backend->self);
 }
 
-/* Places the counters at the beginning of a page of their own: see live.h. */
-#define LEAD_BYTES                                                                                           \
-    ((offsetof(struct sl_core, stats) + SL_PAGE_BYTES - 1) / SL_PAGE_BYTES * (size_t)SL_PAGE_BYTES)
-_Static_assert(sizeof(struct sl_stats) <= SL_PAGE_BYTES && _Alignof(struct sl_core) <= 64,
-               "one page, aligned");
-
 struct sl_core *sl_core_new(void)
 {
-    char *block = aligned_alloc(SL_PAGE_BYTES, LEAD_BYTES + SL_PAGE_BYTES);
-    if (!block) return NULL;
-    memset(block, 0, LEAD_BYTES + SL_PAGE_BYTES);
-    return (struct sl_core *)(block + LEAD_BYTES - offsetof(struct sl_core, stats));
+    struct sl_core *core = aligned_alloc(_Alignof(struct sl_core), sizeof *core);
+    if (core) memset(core, 0, sizeof *core);
+    return core;
 }
 
 void sl_core_delete(struct sl_core *core)
 {
-    if (core) free((char *)&core->stats - LEAD_BYTES);
+    free(core);
 }

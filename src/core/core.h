@@ -12,7 +12,6 @@
 #include "core/demand.h"
 #include "core/history.h"
 #include "core/host_share.h"
-#include "core/live.h"
 #include "core/monitor.h"
 #include "core/planning.h"
 #include "core/policy.h"
@@ -63,8 +62,7 @@ struct sl_core {
     struct sl_demand demand;
     struct sl_stalls stalls;
     struct sl_monitor monitor;
-    struct sl_live *live;               /* NULL: no live file */
-    _Alignas(64) struct sl_stats stats; /* last, and at a page boundary, for the live file */
+    _Alignas(64) struct sl_stats stats;
 };
 
 /* sync.c: a launch that may wait for other ranks was enqueued. Enqueues. */

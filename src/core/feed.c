@@ -13,7 +13,6 @@
 
 static void tell(struct sl_core *core)
 {
-    if (core->live) sl_report_summary(core, &core->live->summary);
     sl_monitor_update(core);
 }
 

@@ -18,7 +18,7 @@
 
 static const struct sl_file_kind live_kind = SL_FILE_KIND("not of this kind", SL_LIVE_MAGIC);
 static char opened[PATH_MAX]; /* path of the file while it exists; else "" */
-static struct sl_counts *iterations;
+static struct sl_output file = {.fd = -1};
 
 uint64_t sl_process_began(pid_t process)
 {
@@ -36,14 +36,14 @@ uint64_t sl_process_began(pid_t process)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Writes zeros so that the disk has room for all blocks: storing to a mapped page without room would kill
- * the program. */
-static bool fill(const struct sl_output *file)
+/* Writes zeros so that the disk has room for all blocks. */
+static bool fill(const struct sl_output *created)
 {
     static const char zeros[1 << 14];
     for (size_t done = 0; done < FILE_BYTES; done += sizeof(zeros)) {
         size_t rest = FILE_BYTES - done;
-        if (sl_output_write(file, zeros, rest < sizeof(zeros) ? rest : sizeof(zeros)) != SL_OK) return false;
+        if (sl_output_write(created, zeros, rest < sizeof(zeros) ? rest : sizeof(zeros)) != SL_OK)
+            return false;
     }
     return true;
 }
@@ -65,63 +65,70 @@ static void fill_header(struct sl_live *live, const struct sl_options *options, 
 
 struct sl_live *sl_live_open(const char *path, const struct sl_options *options, const char *stats_path)
 {
-    struct sl_output file = {.fd = -1};
-    char *mapped = MAP_FAILED;
-    if (strlen(path) >= sizeof(opened) || sl_output_open(path, &live_kind, &file) != SL_OK) goto error;
-    if (fill(&file)) mapped = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
-    if (mapped == MAP_FAILED) {
+    static struct sl_live header; /* there is one file in a process */
+    struct sl_output created = {.fd = -1};
+    if (strlen(path) >= sizeof(opened) || sl_output_open(path, &live_kind, &created) != SL_OK) goto error;
+    if (!fill(&created)) {
         unlink(path);
         goto error;
     }
-    sl_output_close(&file);
+    file = created;
     strcpy(opened, path);
-    iterations = (void *)(mapped + HEADER_BYTES + STATS_BYTES);
-    fill_header((struct sl_live *)mapped, options, stats_path);
-    return (struct sl_live *)mapped;
+    fill_header(&header, options, stats_path);
+    sl_output_put_at(file.fd, &header, sizeof(header), 0);
+    return &header;
 
 error:
     sl_log(SL_LOG_INFO, "no figures are kept for a sudden end: cannot write %s: %s", path,
            sl_file_problem(&live_kind, errno));
-    sl_output_close(&file);
+    sl_output_close(&created);
     return NULL;
 }
 
-/* The file's pages of counters move to the address of *stats. */
-bool sl_live_count(struct sl_live *live, struct sl_stats *stats)
+/* Copies words that other threads may change meanwhile. */
+static void copy_words(void *to, const void *from, size_t bytes)
 {
-    char *mapped = (char *)live + HEADER_BYTES;
-    struct sl_counts *own = stats->iterations;
-    if (mremap(mapped, STATS_BYTES, STATS_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, stats) == MAP_FAILED)
-        return false;
-    free(own);
-    stats->iterations = iterations;
+    uint64_t *out = to;
+    const uint64_t *in = from;
+    for (size_t i = 0; i < bytes / sizeof(*in); i++) out[i] = __atomic_load_n(&in[i], __ATOMIC_RELAXED);
+}
+
+_Static_assert(sizeof(struct sl_stats) % sizeof(uint64_t) == 0 &&
+                   sizeof(struct sl_counts) % sizeof(uint64_t) == 0,
+               "they are copied word by word");
+
+void sl_live_write(struct sl_live *live, const struct sl_stats *stats)
+{
+    static uint32_t written; /* iterations before this one are complete in the file */
+    uint64_t copy[sizeof(*stats) / sizeof(uint64_t)], counts[sizeof(struct sl_counts) / sizeof(uint64_t)];
+    if (!sl_output_valid(&file)) return;
+    uint32_t iteration = atomic_load(&stats->iteration);
+    for (uint32_t i = written; i <= iteration && i < SL_MAX_ITERATIONS; i++) {
+        copy_words(counts, &stats->iterations[i], sizeof(counts));
+        off_t at = (off_t)(HEADER_BYTES + STATS_BYTES + i * sizeof(counts));
+        if (!sl_output_put_at(file.fd, counts, sizeof(counts), at)) return;
+    }
+    written = iteration;
+    copy_words(copy, stats, sizeof(copy));
     atomic_store(&live->state, SL_LIVE_COUNTED);
-    return true;
+    if (sl_output_put_at(file.fd, copy, sizeof(copy), HEADER_BYTES))
+        sl_output_put_at(file.fd, live, sizeof(*live), 0);
 }
 
 void sl_live_close(struct sl_live *live)
 {
     if (!live || !opened[0]) return;
     atomic_store(&live->state, SL_LIVE_REPORTED);
+    if (sl_output_valid(&file)) sl_output_put_at(file.fd, live, sizeof(*live), 0);
+    sl_output_close(&file);
     unlink(opened);
     opened[0] = 0;
 }
 
-static void replace(void *at, size_t bytes)
-{
-    mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-}
-
-void sl_live_leave(struct sl_live *live, struct sl_stats *stats)
+void sl_live_leave(struct sl_live *live)
 {
     if (!live) return;
-    bool counted = atomic_load(&live->state) != SL_LIVE_SEEN;
-    replace(live, HEADER_BYTES);
-    replace(iterations, ITERATIONS_BYTES);
-    if (counted && stats) {
-        replace(stats, STATS_BYTES);
-        stats->iterations = iterations;
-    }
+    sl_output_close(&file);
     opened[0] = 0;
 }
 

@@ -1,8 +1,8 @@
-/* A file that keeps the run's statistics if the program ends suddenly. It is mapped while the program runs:
- * the counters are incremented in it, and the rest of the summary is updated from time to time. After the
- * program's end, the watcher of `sluice run` or `sluice stats` reads it.
+/* A file that keeps the run's statistics if the program ends suddenly. Copies of the counters and the summary
+ * are written to it from time to time. After the program's end, the watcher of `sluice run` or `sluice stats`
+ * reads it.
  *
- * All blocks of the file are written before it is mapped, so no access can fail because the disk is full. Its
+ * The program never reads the file, nor maps it: whoever cuts or overwrites it destroys figures only. Its
  * parts are structures as they lie in memory, so only the same build of sluice can read it. A child after
  * fork does not use it.
  */
@@ -38,22 +38,20 @@ struct sl_live {
     struct sl_run_summary summary;
 };
 
-/* Creates the file at `path` and maps it. An existing file is replaced if it is of this kind.
+/* Creates the file at `path`. An existing file is replaced if it is of this kind.
  * `stats_path`: where the statistics go; "": nowhere. NULL: there is no file, and the program runs without
  * it. */
 struct sl_live *sl_live_open(const char *path, const struct sl_options *options, const char *stats_path);
 
-/* Moves the counters into the file: from then on the pages of *stats are the file's. Precondition: *stats
- * has whole pages to itself, sl_stats_init was called, and nothing is counted yet. False: the counters
- * stay where they are. */
-bool sl_live_count(struct sl_live *live, struct sl_stats *stats);
+/* Writes the counters and the summary as they are. An error is not reported: the figures are then lost. One
+ * thread at a time; others may count meanwhile. */
+void sl_live_write(struct sl_live *live, const struct sl_stats *stats);
 
-/* The program has written its statistics, or has none: removes the file. Its pages stay mapped. */
+/* The program has written its statistics, or has none: removes the file. Accepts NULL. */
 void sl_live_close(struct sl_live *live);
 
-/* In a child after fork, or before *stats is freed: replaces what was mapped by private memory, all zeros.
- * `stats` may be NULL if nothing was counted. */
-void sl_live_leave(struct sl_live *live, struct sl_stats *stats);
+/* In a child after fork: the file is the parent's. Accepts NULL. */
+void sl_live_leave(struct sl_live *live);
 
 /* --- for the reader */
 

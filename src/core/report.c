@@ -1,9 +1,12 @@
 #include "core/report.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "base/file_kind.h"
@@ -11,11 +14,20 @@
 #include "base/options.h"
 #include "base/options_path.h"
 #include "base/output.h"
+#include "base/thread.h"
 #include "core/core.h"
+#include "core/live.h"
 
 #define BESIDE ".live" /* suffix of the live file's name, after the name of the statistics */
 
+#define BETWEEN_WRITES_NS 20000000
+
 static struct sl_live *live;
+static struct {
+    pthread_t thread;
+    pid_t process; /* the one in which the thread runs; 0: none */
+    _Atomic uint32_t stop;
+} keeper;
 static char stats_path[PATH_MAX], live_path[PATH_MAX]; /* not on the stack: the thread's stack may be small */
 
 /* Checks at the start that the statistics can be written, not only at the end. */
@@ -41,11 +53,43 @@ void sl_report_open(const struct sl_options *options)
     live = sl_live_open(live_path, options, stats_path);
 }
 
+/* Writes the figures while they change. Takes the order lock only if that is free, because the end of the run
+ * waits for this thread under it. */
+static void *keep_figures(void *argument)
+{
+    struct sl_core *core = argument;
+    const struct timespec pause = {.tv_nsec = BETWEEN_WRITES_NS};
+    uint64_t launches = UINT64_MAX;
+    while (!atomic_load(&keeper.stop)) {
+        uint64_t now = atomic_load(&core->stats.total.launches);
+        if (now != launches && sl_try_lock(&core->order)) {
+            sl_report_summary(core, &live->summary);
+            sl_unlock(&core->order);
+            sl_live_write(live, &core->stats);
+            launches = now;
+        }
+        syscall(SYS_futex, &keeper.stop, FUTEX_WAIT_PRIVATE, 0, &pause, NULL, 0);
+    }
+    return NULL;
+}
+
 void sl_report_count(struct sl_core *core)
 {
-    if (!live || !sl_live_count(live, &core->stats)) return;
-    core->live = live;
+    if (!live) return;
     sl_report_summary(core, &live->summary);
+    sl_live_write(live, &core->stats);
+    atomic_store(&keeper.stop, 0);
+    if (sl_thread_start(&keeper.thread, "sluice-figures", keep_figures, core) == 0) keeper.process = getpid();
+}
+
+/* Precondition: the calling process started it, if any did. */
+static void stop_keeper(void)
+{
+    if (keeper.process != getpid()) return;
+    keeper.process = 0;
+    atomic_store(&keeper.stop, 1);
+    syscall(SYS_futex, &keeper.stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    pthread_join(keeper.thread, NULL);
 }
 
 void sl_report_summary(const struct sl_core *core, struct sl_run_summary *out)
@@ -113,13 +157,14 @@ void sl_report_end(const struct sl_core *core)
         if (core->options->verbose >= 1)
             sl_stats_say(&core->stats, &summary, core->number ? to_log_of_other : to_log);
     }
-    if (!core || !core->number) sl_live_close(live);
+    if (core && core->number) return;
+    stop_keeper();
+    sl_live_close(live);
 }
 
-void sl_report_leave(struct sl_core *core)
+void sl_report_leave(void)
 {
-    bool counted = core && core->live;
-    sl_live_leave(live, counted ? &core->stats : NULL);
+    stop_keeper();
+    sl_live_leave(live);
     live = NULL;
-    if (counted) core->live = NULL;
 }

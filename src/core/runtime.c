@@ -207,7 +207,7 @@ void sl_runtime_after_fork(void)
     sl_late_frees_after_fork();
     sl_cores_forget();
     sl_trace_emit_to(NULL, NULL);
-    sl_report_leave(sl_cores_started() ? sl_core_started(0) : NULL);
+    sl_report_leave();
     for (uint32_t c = 0; c < sl_cores_started(); c++) {
         struct sl_core *core = sl_core_started(c);
         sl_monitor_leave(core);
