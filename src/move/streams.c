@@ -389,6 +389,8 @@ void sl_stream_may_capture(struct sl_streams *streams, sl_stream stream)
 {
     const struct sl_backend *backend = streams->migrator->backend;
     sl_frees_flush(streams->frees);
+    /* What another thread records or waits for now must not fall into the capture. */
+    sl_frees_wait_for_holders(streams->frees);
     struct sl_answer capturing = backend->stream_capturing(backend->self, stream);
     if (sl_is_yes(capturing)) return;
     sl_lock(streams->order);
