@@ -43,7 +43,8 @@ static uintptr_t saved_bytes_of(uint32_t code)
 #define OUTERMOST code_of(FROM_STACK, 0, 0)
 
 /* Return addresses, without loss: of the 47 bits of one, mixed, 14 are the index, and 34 lie beside the rule.
- * The bit in both says which of two neighbours the index names; the other one takes what it had before. */
+ * The bit in both says which of two neighbours the index names; the other one
+ * serves where that is taken. */
 enum { ADDRESS_BITS = 47, INDEX_BITS = 14, TAG_BITS = 1 + ADDRESS_BITS - INDEX_BITS };
 _Static_assert(TAG_BITS + RULE_BITS == 64, "a place is one word");
 static _Atomic uint64_t places[1 << INDEX_BITS];
@@ -80,10 +81,12 @@ static uint32_t recall(uint64_t address)
 
 static void remember(uint64_t address, uint32_t code)
 {
-    uint64_t mixed = mix(address), index = index_of(mixed);
+    uint64_t mixed = mix(address), index = index_of(mixed),
+             own = mixed << RULE_BITS | code; /* tag and rule */
     if (way_of(code) == NOT_KNOWN || address >> ADDRESS_BITS || recall(address) == code) return;
-    write_place(index ^ 1, read_place(index));
-    write_place(index, mixed << RULE_BITS | code); /* the tag is what remains of the shift */
+    uint64_t present = read_place(index);
+    bool is_taken = present && present >> RULE_BITS != own >> RULE_BITS;
+    write_place(is_taken && !read_place(index ^ 1) ? index ^ 1 : index, own);
 }
 
 /* NOT_KNOWN: the rule is of a rarer kind, or too large. */
