@@ -16,6 +16,7 @@ enum sl_charge_kind {
     SL_CHARGE_IPC,    /* one charge for each time it is opened */
     SL_CHARGE_GRAPHS, /* memory nodes of all graphs of a device */
     SL_CHARGE_POOL,   /* memory that the pool holds but has not given out */
+    SL_CHARGE_MODULE, /* of modules and of libraries */
 };
 
 /* Charges `bytes` for `handle`, replacing an earlier charge. Charges nothing for 0 bytes, or without host

@@ -1,6 +1,5 @@
-/* Contexts, streams and modules: the lifetimes of what the core knows. */
+/* Contexts and streams: the lifetimes of what the core knows. */
 #include "core/runtime.h"
-#include "device/kernel_handles.h"
 #include "driver.h"
 #include "session.h"
 #include "stream_state.h"
@@ -158,24 +157,4 @@ CUresult sl_hook_cuStreamDestroy_v2(struct sl_call call, sl_fn_cuStreamDestroy_v
     (void)call;
     note_gone(stream);
     return real(stream);
-}
-
-/* The kinds of handles are forgotten before the driver's call, because right after it another thread may get
- * the same handles. Other cached answers are dropped after the call. */
-CUresult sl_hook_cuModuleUnload(struct sl_call call, sl_fn_cuModuleUnload *real, CUmodule module)
-{
-    (void)call;
-    sl_handles_forget((uintptr_t)module);
-    CUresult result = real(module);
-    if (result == CUDA_SUCCESS) sl_runtime_functions_changed();
-    return result;
-}
-
-CUresult sl_hook_cuLibraryUnload(struct sl_call call, sl_fn_cuLibraryUnload *real, CUlibrary library)
-{
-    (void)call;
-    sl_handles_forget((uintptr_t)library);
-    CUresult result = real(library);
-    if (result == CUDA_SUCCESS) sl_runtime_functions_changed();
-    return result;
 }

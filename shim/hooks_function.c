@@ -3,12 +3,15 @@
 #include "core/runtime.h"
 #include "device/kernel_handles.h"
 #include "driver.h"
+#include "load.h"
 
 CUresult sl_hook_cuModuleGetFunction(struct sl_call call, sl_fn_cuModuleGetFunction *real,
                                      CUfunction *function, CUmodule module, const char *name)
 {
     (void)call;
+    struct sl_loading load = sl_load_begin(NULL);
     CUresult result = real(function, module, name);
+    sl_load_end(&load, result == CUDA_SUCCESS ? (uintptr_t)module : 0);
     if (result == CUDA_SUCCESS && sl_runtime_wanted())
         sl_handle_note((uintptr_t)*function, SL_HANDLE_FUNCTION, (uintptr_t)module);
     return result;
@@ -35,8 +38,14 @@ CUresult sl_hook_cuLibraryGetKernel(struct sl_call call, sl_fn_cuLibraryGetKerne
 {
     (void)call;
     CUresult result = real(kernel, library, name);
-    if (result == CUDA_SUCCESS && sl_runtime_wanted())
-        sl_handle_note((uintptr_t)*kernel, SL_HANDLE_KERNEL, (uintptr_t)library);
+    if (result != CUDA_SUCCESS || !sl_runtime_wanted()) return result;
+    sl_handle_note((uintptr_t)*kernel, SL_HANDLE_KERNEL, (uintptr_t)library);
+    /* It is about to be launched: loaded here, what it takes is known and there is room for it. */
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    struct sl_loading load = sl_load_begin(NULL);
+    CUfunction function;
+    if (load.on && driver->kernel_get_function) driver->kernel_get_function(&function, *kernel);
+    sl_load_end(&load, (uintptr_t)library);
     return result;
 }
 
@@ -60,8 +69,11 @@ CUresult sl_hook_cuKernelGetFunction(struct sl_call call, sl_fn_cuKernelGetFunct
                                      CUfunction *function, CUkernel kernel)
 {
     (void)call;
+    uint64_t owner = sl_handle_owner((uintptr_t)kernel);
+    struct sl_loading load = sl_load_begin(NULL);
     CUresult result = real(function, kernel);
+    sl_load_end(&load, result == CUDA_SUCCESS ? owner : 0);
     if (result == CUDA_SUCCESS && sl_runtime_wanted())
-        sl_handle_note((uintptr_t)*function, SL_HANDLE_FUNCTION, sl_handle_owner((uintptr_t)kernel));
+        sl_handle_note((uintptr_t)*function, SL_HANDLE_FUNCTION, owner);
     return result;
 }

@@ -1,5 +1,6 @@
 /* Module variables: data copied into them may be pointers that the module's kernels follow. */
 #include "driver.h"
+#include "load.h"
 #include "session.h"
 
 /* `library`: the variable's library, or NULL if its module is `module`. */
@@ -18,7 +19,9 @@ CUresult sl_hook_cuModuleGetGlobal_v2(struct sl_call call, sl_fn_cuModuleGetGlob
     (void)call;
     CUdeviceptr at;
     size_t length;
+    struct sl_loading load = sl_load_begin(NULL);
     CUresult result = real(address, bytes, module, name);
+    sl_load_end(&load, result == CUDA_SUCCESS ? (uintptr_t)module : 0);
     if (result == CUDA_SUCCESS && sl_session_on_for_memory() &&
         real(&at, &length, module, name) == CUDA_SUCCESS)
         note(module, NULL, at, length);
@@ -31,7 +34,9 @@ CUresult sl_hook_cuLibraryGetGlobal(struct sl_call call, sl_fn_cuLibraryGetGloba
     (void)call;
     CUdeviceptr at;
     size_t length;
+    struct sl_loading load = sl_load_begin(NULL);
     CUresult result = real(address, bytes, library, name);
+    sl_load_end(&load, result == CUDA_SUCCESS ? (uintptr_t)library : 0);
     if (result == CUDA_SUCCESS && sl_session_on_for_memory() &&
         real(&at, &length, library, name) == CUDA_SUCCESS)
         note(NULL, library, at, length);

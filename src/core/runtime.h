@@ -12,6 +12,7 @@
 #include "core/host_room.h"
 #include "core/late_frees.h"
 #include "core/launch_path.h"
+#include "core/loaded.h"
 #include "core/mapped.h"
 #include "core/program_events.h"
 #include "core/sync.h"
