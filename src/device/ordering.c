@@ -18,9 +18,11 @@ enum sl_status sl_wait_host(const struct sl_backend *backend, sl_event_handle ev
     return SL_ERR_DRIVER;
 }
 
+/* An event on the legacy stream lies behind all streams that wait for it, but a wait for the legacy stream
+ * need not wait for those: it stands for nothing. */
 enum sl_status sl_finish_stream(const struct sl_backend *backend, sl_stream stream)
 {
-    for (int t = 0; t < TRIES; t++) {
+    for (int t = 0; t < TRIES && stream; t++) {
         if (backend->stream_finish(backend->self, stream) == SL_OK) return SL_OK;
         sched_yield();
     }
@@ -43,7 +45,7 @@ enum sl_status sl_record_event(const struct sl_backend *backend, sl_event_handle
 {
     for (int t = 0; t < TRIES; t++) {
         if (backend->event_record(backend->self, event, stream) == SL_OK) return SL_OK;
-        if (backend->stream_finish(backend->self, stream) == SL_OK) return SL_OK;
+        if (stream && backend->stream_finish(backend->self, stream) == SL_OK) return SL_OK;
         sched_yield();
     }
     return SL_ERR_DRIVER;
