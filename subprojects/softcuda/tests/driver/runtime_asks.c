@@ -5,7 +5,9 @@
 
 #include <cuda.h>
 
-__attribute__((visibility("default"))) int ask_for_table(void)
+__attribute__((visibility("default"))) int ask_for_table(void);
+
+int ask_for_table(void)
 {
     static const CUuuid id = {"no such table."};
     const void *table = &id;
