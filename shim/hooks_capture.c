@@ -46,10 +46,11 @@ static void count_captures(int change)
 }
 
 /* A capture is counted before it begins, because from then on other threads check whether a stream captures.
- * Captures of other contexts are counted too, because their context need not be current when they end. */
+ * Captures of other contexts are counted too, because their context need not be current when they end, and so
+ * are those after the session, because other threads may still be inside calls. */
 #define BEGIN_CAPTURE(call, stream, begin)                                                                   \
     ({                                                                                                       \
-        bool counts_ = sl_session_awake();                                                                   \
+        bool counts_ = sl_session_awake() || sl_cores_started();                                             \
         if (counts_) {                                                                                       \
             note_before(call, stream);                                                                       \
             count_captures(1);                                                                               \
@@ -121,6 +122,7 @@ CUresult sl_hook_cuStreamEndCapture(struct sl_call call, sl_fn_cuStreamEndCaptur
     const struct sl_cuda_driver *driver = sl_driver_functions();
     if (!driver) return real(stream, graph);
     struct sl_answer before = sl_cuda_capturing(driver, sl_work_stream(call, stream), NULL);
+    sl_runtime_capture_ends();
     CUresult result = real(stream, graph);
     bool ended =
         result == CUDA_SUCCESS ||

@@ -244,16 +244,21 @@ void sl_runtime_charge_to(uint32_t number, int64_t bytes)
     charge(sl_core_numbered(number), bytes);
 }
 
+/* Also on cores that have stopped: other threads may still be inside calls. */
 void sl_runtime_capture(int change)
 {
     pthread_mutex_lock(&everywhere);
     if (sl_cores_started()) captures += change;
-    for (uint32_t c = 0; c < sl_cores_started(); c++) {
-        struct sl_core *core = sl_core_numbered(c);
-        if (!core) continue;
-        if (change < 0) atomic_fetch_add(&core->streams.captures_ended, 1);
-        atomic_fetch_add(&core->streams.captures, change);
-    }
+    for (uint32_t c = 0; c < sl_cores_started(); c++)
+        atomic_fetch_add(&sl_core_started(c)->streams.captures, change);
+    pthread_mutex_unlock(&everywhere);
+}
+
+void sl_runtime_capture_ends(void)
+{
+    pthread_mutex_lock(&everywhere);
+    for (uint32_t c = 0; c < sl_cores_started(); c++)
+        atomic_fetch_add(&sl_core_started(c)->streams.capture_ends, 1);
     pthread_mutex_unlock(&everywhere);
 }
 

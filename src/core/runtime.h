@@ -70,8 +70,10 @@ void sl_runtime_charge_to(uint32_t number, int64_t bytes); /* for another core t
 void sl_runtime_driver_gave(void);
 
 /* Anywhere in the process, a stream capture is about to begin (+1), or ended or failed to begin (-1). While
- * one is under way, launches on capturing streams are left alone. */
+ * one is under way, launches on capturing streams are left alone. Counts after the stop, too. */
 void sl_runtime_capture(int change);
+/* A capture is about to end. An event recorded meanwhile may belong to it. */
+void sl_runtime_capture_ends(void);
 /* Work that waits for something other than the device's own work is given to a stream (+1), or has run (-1).
  * May be called where calls of the driver are forbidden. */
 void sl_runtime_hold(int change);

@@ -68,15 +68,6 @@ bool sl_stream_must_join(struct sl_streams *streams, uint32_t s, uint64_t sequen
     return true;
 }
 
-/* Another thread may begin a capture on a stream while this one records an event there. The event would
- * belong to the capture, and a wait for it would invalidate the capture. So captures are checked before and
- * after. */
-struct sl_capture_mark sl_stream_capture_mark(struct sl_streams *streams, uint32_t s)
-{
-    return (struct sl_capture_mark){.may_capture = atomic_load(&streams->may_capture[s]),
-                                    .ended = atomic_load(&streams->captures_ended)};
-}
-
 static struct sl_answer captures(struct sl_streams *streams, sl_stream stream)
 {
     const struct sl_backend *backend = streams->migrator->backend;
@@ -84,15 +75,14 @@ static struct sl_answer captures(struct sl_streams *streams, sl_stream stream)
                                            : sl_answer_of(false);
 }
 
-/* Whether an event recorded on the stream since the mark does not belong to a capture. Precondition: the
- * stream did not capture at the mark. */
-static struct sl_answer is_plain(struct sl_streams *streams, uint32_t s, sl_stream stream,
-                                 struct sl_capture_mark mark)
+/* Another thread may begin a capture on a stream while this one records an event there. The event would
+ * belong to the capture, and a wait for it would invalidate the capture. Whether it does not: the stream does
+ * not capture, and no capture was about to end since `capture_ends` was read. Precondition: the stream did
+ * not capture when that was asked after the reading. */
+static struct sl_answer is_plain(struct sl_streams *streams, sl_stream stream, uint64_t capture_ends)
 {
-    if (atomic_load(&streams->may_capture[s]) != mark.may_capture ||
-        atomic_load(&streams->captures_ended) != mark.ended)
-        return sl_answer_of(false);
     struct sl_answer capturing = captures(streams, stream);
+    if (atomic_load(&streams->capture_ends) != capture_ends) return sl_answer_of(false);
     if (sl_is_yes(capturing)) return sl_answer_of(false);
     return sl_is_no(capturing) ? sl_answer_of(true) : sl_no_answer();
 }
@@ -116,7 +106,7 @@ uint32_t sl_streams_to_fence(struct sl_streams *streams, uint64_t numbers, struc
     for (uint64_t rest = sl_migrator_is_held(streams->migrator) ? 0 : numbers; rest; rest &= rest - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
         list[count].number = s;
-        list[count].mark = sl_stream_capture_mark(streams, s);
+        list[count].capture_ends = atomic_load(&streams->capture_ends);
         count += recordable(streams, s, &list[count].handle);
     }
     return count;
@@ -131,7 +121,7 @@ void sl_fence_record(struct sl_streams *streams, struct sl_fence *fence, const s
         sl_event_handle *event = &fence->events[list[i].number];
         if (sl_backend_has_event(backend, event) &&
             backend->event_record(backend->self, *event, list[i].handle) == SL_OK &&
-            sl_is_yes(is_plain(streams, list[i].number, list[i].handle, list[i].mark)))
+            sl_is_yes(is_plain(streams, list[i].handle, list[i].capture_ends)))
             recorded |= (uint64_t)1 << list[i].number;
         fence->behind[list[i].number] = sl_behind_number(&streams->migrator->behind, list[i].number);
     }
@@ -142,16 +132,12 @@ void sl_fence_record(struct sl_streams *streams, struct sl_fence *fence, const s
 }
 
 /* The streams that have work for which the program has not waited. */
-struct origin {
-    uint32_t number;
-    struct sl_capture_mark mark;
-};
 struct active {
     uint32_t count, captured_count;
-    bool sure; /* nothing is missing */
-    struct sl_free_stream *streams;
+    bool sure;                            /* nothing is missing */
+    uint64_t capture_ends;                /* before the streams were asked whether they capture */
     sl_event_handle captured[SL_STREAMS]; /* for streams that capture: events behind their work before */
-    struct origin origins[];              /* parallel to `streams` */
+    struct sl_free_stream streams[];
 };
 
 /* The stream `i` of number `s`, counted from 0: several may share a number. Work of destroyed streams is in
@@ -181,11 +167,9 @@ static bool before_capture(const struct sl_streams *streams, uint32_t s, sl_even
 static void list_one(struct sl_streams *streams, struct active *active, uint32_t s,
                      const struct sl_free_stream *stream)
 {
-    struct origin origin = {s, sl_stream_capture_mark(streams, s)};
     struct sl_answer capturing = captures(streams, stream->handle);
     sl_event_handle before;
     if (sl_is_no(capturing)) {
-        active->origins[active->count] = origin;
         active->streams[active->count++] = *stream;
     } else {
         active->sure &= sl_is_yes(capturing) && before_capture(streams, s, &before);
@@ -197,26 +181,16 @@ static void list_one(struct sl_streams *streams, struct active *active, uint32_t
 static struct active *list_active(struct sl_streams *streams)
 {
     uint32_t most = SL_STREAMS + streams->more_count;
-    struct active *active = calloc(1, sizeof *active + most * sizeof active->origins[0]);
-    struct sl_free_stream *list = calloc(most, sizeof *list), stream;
-    if (!active || !list) {
-        free(active);
-        free(list);
-        return NULL;
-    }
-    active->streams = list;
+    struct active *active = calloc(1, sizeof *active + most * sizeof active->streams[0]);
+    struct sl_free_stream stream;
+    if (!active) return NULL;
+    active->capture_ends = atomic_load(&streams->capture_ends);
     active->sure = !streams->unlisted;
     for (uint64_t rest = streams->active; rest; rest &= rest - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
         for (uint32_t i = 0; stream_at(streams, s, i, &stream); i++) list_one(streams, active, s, &stream);
     }
     return active;
-}
-
-static void free_active(struct active *active)
-{
-    free(active->streams);
-    free(active);
 }
 
 /* Waits on the host for the work of destroyed streams. False: some may not be done. */
@@ -284,8 +258,7 @@ static struct sl_answer are_plain(struct sl_streams *streams, const struct activ
 {
     struct sl_answer plain = sl_answer_of(true);
     for (uint32_t i = 0; i < active->count && sl_is_yes(plain); i++)
-        plain =
-            is_plain(streams, active->origins[i].number, active->streams[i].handle, active->origins[i].mark);
+        plain = is_plain(streams, active->streams[i].handle, active->capture_ends);
     return plain;
 }
 
@@ -307,7 +280,7 @@ static struct sl_answer record_all(struct sl_streams *streams, struct sl_points 
     sl_frees_let_go(streams->frees, held);
     bool past = wait_for_past(streams, active);
     if (sl_is_yes(plain) && !(active->sure && past && !sl_points_are_unsure(*out))) plain = sl_no_answer();
-    free_active(active);
+    free(active);
     return plain;
 }
 
@@ -356,8 +329,8 @@ static bool had_work(struct sl_streams *streams, sl_stream stream, sl_event_hand
     return known;
 }
 
-/* The stream's work goes on after its handle is dead. Where it is not known whether the stream captures, the
- * event is recorded: the driver ends a capture whose stream is destroyed. */
+/* The stream's work goes on after its handle is dead. The driver ends a capture whose stream is destroyed; so
+ * where it is not known whether the stream captures, the event is recorded. */
 void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
 {
     const struct sl_backend *backend = streams->migrator->backend;
@@ -366,6 +339,7 @@ void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
     sl_event_handle before;
     bool covered;
     sl_frees_flush_stream(streams->frees, stream);
+    if (atomic_load(&streams->captures)) atomic_fetch_add(&streams->capture_ends, 1);
     if (had_work(streams, stream, &before, &covered)) {
         if (!sl_is_yes(backend->stream_capturing(backend->self, stream)))
             points = sl_points_record(streams->frees, &last, 1);
@@ -396,7 +370,6 @@ void sl_stream_may_capture(struct sl_streams *streams, sl_stream stream)
     sl_lock(streams->order);
     uint32_t s = sl_stream_number(streams, stream);
     bool has_work = streams->active >> s & 1;
-    atomic_fetch_add(&streams->may_capture[s], 1);
     bool has_event =
         has_work && s != SL_SHARED_STREAM && sl_backend_has_event(backend, &streams->before_capture[s]);
     sl_event_handle event = has_event ? streams->before_capture[s] : NULL;

@@ -30,8 +30,7 @@ struct sl_streams {
     uint64_t active;      /* bits of the streams used since the program last waited for its whole context */
     struct sl_waits gone; /* events behind work of streams destroyed since then */
     _Atomic int captures; /* stream captures under way or about to begin, in the process */
-    _Atomic uint64_t captures_ended;
-    _Atomic uint32_t may_capture[SL_STREAMS]; /* by number: how often the stream was about to capture */
+    _Atomic uint64_t capture_ends; /* how often a capture was about to end */
 };
 
 /* The serial of stream number `s`; 0: several streams share the number. */
@@ -47,19 +46,12 @@ uint32_t sl_stream_number(struct sl_streams *streams, sl_stream stream);
  * save time: another thread that launches on the stream meanwhile does not wait. */
 bool sl_stream_must_join(struct sl_streams *streams, uint32_t s, uint64_t sequence);
 
-/* How often stream number `s` was about to capture, and how many captures ended, so far. */
-struct sl_capture_mark {
-    uint32_t may_capture;
-    uint64_t ended;
-};
-struct sl_capture_mark sl_stream_capture_mark(struct sl_streams *streams, uint32_t s);
-
 /* The streams of the set `numbers` on which the calling thread can record an event: at most SL_STREAMS, in
  * *list. None while a stream may be held up (sl_migrator_is_held). Returns their count. */
 struct sl_fence_stream {
     sl_stream handle;
     uint32_t number;
-    struct sl_capture_mark mark;
+    uint64_t capture_ends; /* before the stream was asked whether it captures */
 };
 uint32_t sl_streams_to_fence(struct sl_streams *streams, uint64_t numbers, struct sl_fence_stream *list);
 /* Records into `fence` the work submitted to the listed streams so far. Enqueues: the order lock must not be

@@ -49,6 +49,19 @@ static CUresult wait_for_it(CUstream stream)
     return result ? result : cuStreamSynchronize(stream);
 }
 
+static CUresult capture(CUstream stream)
+{
+    CUgraph graph;
+    CUgraphExec executable;
+    CUresult result = cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    if (!result) result = cuMemsetD32Async(trainer.blocks[1] + (1 << 20), 3, 1024, stream);
+    if (!result) result = cuStreamEndCapture(stream, &graph);
+    if (!result) result = cuGraphInstantiate(&executable, graph, 0);
+    if (!result) result = cuGraphLaunch(executable, stream);
+    if (!result) result = cuGraphExecDestroy(executable);
+    return result ? result : cuGraphDestroy(graph);
+}
+
 static void call_back(void *unused)
 {
     (void)unused;
@@ -63,7 +76,7 @@ static CUresult ask(CUstream stream)
     return result ? result : cuLaunchHostFunc(stream, call_back, NULL);
 }
 
-static CUresult (*const rounds[])(CUstream) = {launch, allocate, wait_for_it, ask};
+static CUresult (*const rounds[])(CUstream) = {launch, allocate, wait_for_it, capture, ask};
 enum { THREADS = sizeof rounds / sizeof *rounds };
 
 static void *go_round(void *argument)

@@ -148,7 +148,8 @@ static void a_child_has_none_of_them(void **state)
     core_end_child(status == 0);
 }
 
-/* What holds up streams, or captures, does so for all of them, also for those that come later. */
+/* What holds up streams, or captures, does so for all of them, also for those that come later, and for those
+ * that have stopped, where other threads may still be inside calls. */
 static void what_is_the_same_everywhere(void **state)
 {
     (void)state;
@@ -161,7 +162,12 @@ static void what_is_the_same_everywhere(void **state)
     sl_runtime_hold(-1);
     sl_runtime_capture(-1);
     assert_false(sl_migrator_is_held(&second->migrator));
-    core_end_child(second->streams.captures == 0 && sl_core_running()->streams.captures == 0);
+    assert_int_equal(second->streams.captures, 0);
+    sl_runtime_stop_one(second->number, false);
+    sl_runtime_capture(1);
+    sl_runtime_capture_ends();
+    assert_int_equal(sl_core_running()->streams.captures, 1);
+    core_end_child(second->streams.captures == 1 && second->streams.capture_ends == 1);
 }
 
 static bool passed;
