@@ -34,6 +34,7 @@ enum { NAME_AFTER_FILE = 16, TABLE_AFTER_NAME = 8 };
 static struct {
     const struct layout *layout; /* NULL: no known Python */
     const char *(*thread)(void);
+    int (*is_initialized)(void);
     const char *code_type;
 } python;
 
@@ -55,10 +56,12 @@ void sl_python_frames_open(void)
     python.layout = NULL;
     if (!version) return;
     void *thread = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    void *is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     const char *description = dlsym(RTLD_DEFAULT, "_PyRuntime");
     python.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
-    if (!thread || !python.code_type) return;
+    if (!thread || !is_initialized || !python.code_type) return;
     memcpy(&python.thread, &thread, sizeof thread);
+    memcpy(&python.is_initialized, &is_initialized, sizeof is_initialized);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (*version >> 16 == (3u << 8 | layouts[i].minor) && is_as_it_says(&layouts[i], description))
             python.layout = &layouts[i];
@@ -67,6 +70,11 @@ void sl_python_frames_open(void)
 bool sl_python_frames_known(void)
 {
     return python.layout;
+}
+
+bool sl_python_runs(void)
+{
+    return python.layout && python.is_initialized();
 }
 
 static const char *pointer_at(const char *object, size_t offset)
@@ -87,9 +95,10 @@ static uint64_t hash_frame(uint64_t hash, const struct layout *l, const char *fr
     return sl_hash_word(hash, instruction << 32 ^ length << 24 ^ (uint32_t)line);
 }
 
+/* An interpreter that ends frees its threads' states, also those of threads that are inside calls of C. */
 static const char *innermost(const struct layout *l)
 {
-    const char *thread = l ? python.thread() : NULL, *frame = thread;
+    const char *thread = sl_python_runs() ? python.thread() : NULL, *frame = thread;
     if (frame && l->thread_cframe) frame = pointer_at(frame, l->thread_cframe);
     return frame ? pointer_at(frame, l->frame) : NULL;
 }

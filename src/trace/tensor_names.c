@@ -153,5 +153,5 @@ static int look(void *unused)
 
 void sl_tensor_names_ask(void)
 {
-    if (usable) python.add_pending_call(look, NULL);
+    if (usable && sl_python_runs()) python.add_pending_call(look, NULL);
 }

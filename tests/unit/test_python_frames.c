@@ -26,16 +26,23 @@ static const struct version versions[] = {
 
 static char thread[256], cframe[64], frames[4][128], codes[4][512], names[4][64];
 static const char *now;
+static int initialized = 1;
 
 EXPORTED extern unsigned long Py_Version;
 EXPORTED extern char PyCode_Type[64], _PyRuntime[256];
 EXPORTED const void *PyGILState_GetThisThreadState(void);
+EXPORTED int Py_IsInitialized(void);
 unsigned long Py_Version;
 char PyCode_Type[64], _PyRuntime[256];
 
 const void *PyGILState_GetThisThreadState(void)
 {
     return now;
+}
+
+int Py_IsInitialized(void)
+{
+    return initialized;
 }
 
 static void put(char *object, size_t offset, const void *pointer)
@@ -172,6 +179,20 @@ static void other_versions_are_left_alone(void **state)
     }
 }
 
+/* Its threads' states are gone, or about to go. */
+static void an_interpreter_that_ends_is_left_alone(void **state)
+{
+    (void)state;
+    begin(&versions[0]);
+    uint64_t before = sl_python_frames_hash();
+    initialized = 0;
+    now = (void *)1;
+    assert_int_equal(sl_python_frames_hash(), 0);
+    initialized = 1;
+    now = thread;
+    assert_int_equal(sl_python_frames_hash(), before);
+}
+
 /* 3.13 says whether its objects are those of the usual build. */
 static void builds_without_the_gil_are_left_alone(void **state)
 {
@@ -196,6 +217,7 @@ int main(void)
         cmocka_unit_test(threads_without_python_have_no_frames),
         cmocka_unit_test(a_walk_ends),
         cmocka_unit_test(other_versions_are_left_alone),
+        cmocka_unit_test(an_interpreter_that_ends_is_left_alone),
         cmocka_unit_test(builds_without_the_gil_are_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

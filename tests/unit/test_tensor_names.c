@@ -21,6 +21,7 @@
 EXPORTED extern unsigned long Py_Version;
 EXPORTED extern char PyCode_Type[64], _PyRuntime[256];
 EXPORTED const void *PyGILState_GetThisThreadState(void);
+EXPORTED int Py_IsInitialized(void);
 EXPORTED int Py_AddPendingCall(int (*function)(void *), void *argument);
 EXPORTED void *PyRun_StringFlags(const char *text, int start, void *globals, void *locals, void *flags);
 EXPORTED void *PyDict_New(void);
@@ -40,10 +41,16 @@ static const char *found;    /* what the script leaves; NULL: nothing */
 static bool interrupted;
 static int asked, held, emptied, cleared; /* calls; references; dictionaries; errors */
 static int (*pending)(void *);
+static int initialized = 1;
 
 const void *PyGILState_GetThisThreadState(void)
 {
     return NULL;
+}
+
+int Py_IsInitialized(void)
+{
+    return initialized;
 }
 
 int Py_AddPendingCall(int (*function)(void *), void *argument)
@@ -192,6 +199,17 @@ static void nothing_found_is_no_error(void **state)
     trace_content_free(&content);
 }
 
+static void one_that_ends_is_not_asked(void **state)
+{
+    (void)state;
+    initialized = 0;
+    sl_tensor_names_ask();
+    initialized = 1;
+    assert_int_equal(asked, 0);
+    struct trace_content content = written();
+    trace_content_free(&content);
+}
+
 static void an_unknown_python_is_not_asked(void **state)
 {
     (void)state;
@@ -211,6 +229,7 @@ int main(void)
         cmocka_unit_test_setup(what_the_script_finds_is_recorded, start),
         cmocka_unit_test_setup(an_interrupt_passes_through, start),
         cmocka_unit_test_setup(nothing_found_is_no_error, start),
+        cmocka_unit_test_setup(one_that_ends_is_not_asked, start),
         cmocka_unit_test_setup(an_unknown_python_is_not_asked, start),
     };
     int file = mkstemp(path);
