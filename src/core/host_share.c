@@ -114,7 +114,7 @@ static void settle_promise(struct sl_host_share *share, uint64_t job, uint64_t s
         uint64_t fair = left / size & ~(SL_BLOCK_BYTES - 1);
         if (fair >= share->limit_bytes) return;
         share->limit_bytes = fair;
-        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), fair);
+        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), &fair, 1);
     }
 }
 
@@ -211,10 +211,46 @@ static void set_claimed(struct sl_host_share *share, uint64_t bytes)
     share->placement->live_chunk_bytes_limit = bytes > share->lent_bytes ? bytes - share->lent_bytes : 0;
 }
 
-static uint64_t taken(const struct sl_host_share *share)
+static inline uint64_t taken(const struct sl_host_share *share)
 {
     uint64_t own = sl_arena_host_bytes(share->placement->arena) + share->placement->promised_bytes;
     return (share->left ? 0 : own) + share->lent_bytes;
+}
+
+static uint64_t ahead(const struct sl_host_share *share)
+{
+    uint64_t part = share->total_bytes / AHEAD_PART & ~(SL_BLOCK_BYTES - 1);
+    return part < AHEAD_MOST ? part : AHEAD_MOST;
+}
+
+static inline bool claims_too_much(const struct sl_host_share *share, uint64_t now, uint64_t step)
+{
+    return share->kind == SL_HOST_CLAIMED && share->claimed_bytes > now + 2 * step;
+}
+
+/* A share that is told promises what it may take before its next statement. */
+static __attribute__((noinline)) void state(struct sl_host_share *share, uint64_t now, uint64_t pinned)
+{
+    uint64_t step = ahead(share), words[] = {now + step, now, pinned};
+    bool gives_back = claims_too_much(share, now, step), told = share->kind == SL_HOST_TOLD;
+    if (gives_back) set_claimed(share, words[0]);
+    if (told && words[0] > share->limit_bytes)
+        words[0] = now > share->limit_bytes ? now : share->limit_bytes;
+    share->taken_bytes = now;
+    share->pinned_bytes = pinned;
+    if (gives_back || told)
+        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), words, 3);
+    else
+        sl_node_set(&share->node, SL_NODE_WORD(taken_bytes), words + 1, 2);
+}
+
+void sl_host_share_changed(struct sl_host_share *share)
+{
+    if (!sl_node_is_registered(&share->node) || !share->placement) return;
+    uint64_t now = taken(share), pinned = share->placement->arena->pinned_bytes, step = ahead(share);
+    bool stands = now <= share->taken_bytes + step && share->taken_bytes <= now + step;
+    if (!stands || pinned != share->pinned_bytes || claims_too_much(share, now, step))
+        state(share, now, pinned);
 }
 
 void sl_host_share_limit(struct sl_host_share *share, struct sl_placement *placement, uint64_t most_bytes)
@@ -225,9 +261,10 @@ void sl_host_share_limit(struct sl_host_share *share, struct sl_placement *place
     placement->most_bytes = share->limit_bytes;
     bool by_and_by = share->kind == SL_HOST_CLAIMED || share->kind == SL_HOST_LENT;
     set_claimed(share, by_and_by ? taken(share) : share->limit_bytes);
+    if (!sl_node_is_registered(&share->node)) return;
     if (share->kind == SL_HOST_CLAIMED)
-        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), share->claimed_bytes);
-    sl_host_share_changed(share);
+        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), &share->claimed_bytes, 1);
+    state(share, taken(share), placement->arena->pinned_bytes);
 }
 
 /* --- looks */
@@ -309,21 +346,15 @@ static bool claim(struct sl_host_share *share, uint64_t bytes, int attempts)
 {
     for (int i = 0; i < attempts; i++) {
         if (i) sched_yield();
-        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), bytes);
+        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), &bytes, 1);
         uint64_t promised = promised_to_others(share, 0);
         if (promised <= share->total_bytes && bytes <= share->total_bytes - promised) {
             set_claimed(share, bytes);
             return true;
         }
-        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), share->claimed_bytes);
+        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), &share->claimed_bytes, 1);
     }
     return false;
-}
-
-static uint64_t ahead(const struct sl_host_share *share)
-{
-    uint64_t part = share->total_bytes / AHEAD_PART & ~(SL_BLOCK_BYTES - 1);
-    return part < AHEAD_MOST ? part : AHEAD_MOST;
 }
 
 /* Claims room for `bytes` bytes, rounded up to `unit`, and `more_bytes` ahead, but never beyond the limit. */
@@ -362,21 +393,6 @@ bool sl_host_share_more(struct sl_host_share *share, uint64_t bytes)
     sl_node_bury(&share->node);
     return claim_for(share, bytes, unit, ahead(share), 1) || claim_for(share, bytes, unit, 0, ATTEMPTS) ||
            claim_for(share, bytes, SL_BLOCK_BYTES, 0, ATTEMPTS);
-}
-
-void sl_host_share_changed(struct sl_host_share *share)
-{
-    if (!sl_node_is_registered(&share->node) || !share->placement) return;
-    uint64_t now = taken(share), pinned = share->placement->arena->pinned_bytes;
-    if (now == share->taken_bytes && pinned == share->pinned_bytes) return;
-    share->taken_bytes = now;
-    share->pinned_bytes = pinned;
-    sl_node_set(&share->node, SL_NODE_WORD(taken_bytes), now);
-    sl_node_set(&share->node, SL_NODE_WORD(pinned_bytes), pinned);
-    if (share->kind == SL_HOST_TOLD) sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), now);
-    if (share->kind != SL_HOST_CLAIMED || share->claimed_bytes <= now + 2 * ahead(share)) return;
-    set_claimed(share, now + ahead(share));
-    sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), share->claimed_bytes);
 }
 
 bool sl_host_share_lend(struct sl_host_share *share, uint64_t bytes)

@@ -1,7 +1,7 @@
 /* How much of the machine's host memory this process may use, beside the user's other managed processes
  * (node/page.h).
  *
- *   SLUICE_HOST_LIMIT is set     that much; the others see how much of it is used
+ *   SLUICE_HOST_LIMIT is set     that much; the others see how much of it is used, and a little more
  *   a launcher told the number   an equal part for each rank: promised at the start and never changed
  *   of ranks on the machine
  *   otherwise                    what the others were not promised and have not taken: claimed bit by bit, as
@@ -88,7 +88,8 @@ uint64_t sl_host_share_device_room(const struct sl_host_share *share);
 void sl_host_share_prepare(struct sl_host_share *share, uint64_t bytes);
 /* `bytes` bytes found no room: clears the slots of dead processes and claims. True: try again. */
 bool sl_host_share_more(struct sl_host_share *share, uint64_t bytes);
-/* Call it after any change of what is placed or promised. */
+/* Call it after any change of what is placed or promised. The statement on the page follows in steps: writing
+ * it costs more than most allocations. */
 void sl_host_share_changed(struct sl_host_share *share);
 /* The bytes that are neither used nor promised, as of the last look; of a further core, of what it borrowed.
  */

@@ -274,11 +274,6 @@ static void close_pages(struct sl_node *node)
     if (is_registered(node, file)) close(file);
 }
 
-bool sl_node_is_registered(const struct sl_node *node)
-{
-    return atomic_load(&node->held) != NULL;
-}
-
 static void remove_unused(int file, const char *path)
 {
     if (lock(file, ALL_THE_FILE, F_WRLCK) && is_linked(file)) unlink(path);
@@ -328,9 +323,9 @@ void sl_node_say(struct sl_node *node, const struct sl_node_entry *entry)
     write_words(pages_of(node), node->slot, 0, entry, SL_NODE_WORDS);
 }
 
-void sl_node_set(struct sl_node *node, size_t word, uint64_t value)
+void sl_node_set(struct sl_node *node, size_t word, const uint64_t *values, size_t count)
 {
-    write_words(pages_of(node), node->slot, word, &value, 1);
+    write_words(pages_of(node), node->slot, word, values, count);
 }
 
 /* Calls `each` for each slot in use, as far as the file reaches. */

@@ -62,7 +62,10 @@ void sl_node_path(const char *option, char out[SL_NODE_PATH]);
  * in the log: the file is not as required. SL_ERR_UNSUPPORTED: it is full, or the kernel has no such locks.
  * SL_ERR_IO: any other error. */
 enum sl_status sl_node_join(const char *path, struct sl_node *out);
-bool sl_node_is_registered(const struct sl_node *node);
+static inline bool sl_node_is_registered(const struct sl_node *node)
+{
+    return atomic_load(&node->held) != NULL;
+}
 void sl_node_settle(struct sl_node *node);
 
 /* Gives the slot up; the last process removes the file. Accepts a node that is not registered. In a child
@@ -70,10 +73,10 @@ void sl_node_settle(struct sl_node *node);
 void sl_node_leave(struct sl_node *node);
 void sl_node_forget(struct sl_node *node);
 
-/* Write the process's statement, and one word of it, named by SL_NODE_WORD. Any thread; not after
- * sl_node_leave. Some system calls, here and below. */
+/* Write the process's statement, and `count` words of it from the one that SL_NODE_WORD names. Any thread;
+ * not after sl_node_leave. Some system calls, here and below. */
 void sl_node_say(struct sl_node *node, const struct sl_node_entry *entry);
-void sl_node_set(struct sl_node *node, size_t word, uint64_t value);
+void sl_node_set(struct sl_node *node, size_t word, const uint64_t *values, size_t count);
 
 /* The statements of the others, including dead processes whose slots are not cleared yet. Returns their
  * number. */

@@ -207,6 +207,37 @@ static void a_limit_that_the_user_gave_is_kept(void **state)
     end(told);
 }
 
+/* What the others see follows in steps, but a process never has more than it has promised. */
+static void small_changes_are_not_stated_and_large_ones_are(void **state)
+{
+    (void)state;
+    static struct sl_node_entry seen[SL_NODE_SLOTS];
+    uint64_t taken = 0, stated = 0, small = 2 * SL_MIB, step = 16 * SL_MIB, statements = 0;
+    uint32_t count;
+    options.node_limit = SL_GIB;
+    options.host_limit = 512 * SL_MIB;
+    struct process *told = start(&device);
+    for (int i = 0; i < 200; i++) {
+        if (i < 100)
+            assert_true(take(told, small));
+        else
+            give(told, small);
+        taken = told->arena.virtual_bytes_used;
+        assert_int_equal(sl_node_look(path, seen, &count), SL_OK);
+        assert_int_equal(count, 1);
+        assert_in_range(seen[0].promised_bytes, taken, taken + 2 * step);
+        assert_in_range(seen[0].taken_bytes + step, taken, taken + 2 * step);
+        statements += seen[0].taken_bytes != stated;
+        stated = seen[0].taken_bytes;
+    }
+    assert_in_range(statements, 2, 30);
+    assert_true(take(told, 512 * SL_MIB));
+    assert_int_equal(sl_node_look(path, seen, &count), SL_OK);
+    assert_int_equal(seen[0].promised_bytes, 512 * SL_MIB);
+    assert_int_equal(seen[0].taken_bytes, 512 * SL_MIB);
+    end(told);
+}
+
 static void the_dead_have_nothing(void **state)
 {
     (void)state;
@@ -473,6 +504,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_rank_has_an_equal_part, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_one_has_another_does_not_get, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_limit_that_the_user_gave_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(small_changes_are_not_stated_and_large_ones_are, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_dead_have_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_page_each_is_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_than_there_is_leaves_nothing, set_up, tear_down),

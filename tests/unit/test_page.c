@@ -112,7 +112,7 @@ static void others_see_what_is_said(void **state)
     assert_int_equal(sl_node_others(&one, others), 1);
     assert_int_equal(others[0].taken_bytes, 200);
     assert_int_equal(others[0].job, 7);
-    sl_node_set(&two, SL_NODE_WORD(taken_bytes), 300);
+    sl_node_set(&two, SL_NODE_WORD(taken_bytes), &(uint64_t){300}, 1);
     assert_int_equal(sl_node_others(&one, others), 1);
     assert_int_equal(others[0].taken_bytes, 300);
     sl_node_leave(&two);
@@ -288,7 +288,7 @@ static void what_is_not_understood_is_refused_while_somebody_has_it(void **state
 
 static void use(struct sl_node *node, uint64_t taken_bytes)
 {
-    sl_node_set(node, SL_NODE_WORD(taken_bytes), taken_bytes);
+    sl_node_set(node, SL_NODE_WORD(taken_bytes), &taken_bytes, 1);
     sl_node_count(node, SL_NODE_WORD(link), 1);
     sl_node_bury(node);
     sl_node_others(node, others);
@@ -328,7 +328,7 @@ static void a_program_that_closes_its_descriptors_keeps_its_slot(void **state)
     join(&one, 100);
     close(one.pages);
     int stranger = open("/dev/zero", O_RDWR);
-    sl_node_set(&one, SL_NODE_WORD(taken_bytes), 101);
+    sl_node_set(&one, SL_NODE_WORD(taken_bytes), &(uint64_t){101}, 1);
     assert_true(one.pages != stranger);
     join(&two, 200);
     assert_int_equal(sl_node_bury(&two), 0);
