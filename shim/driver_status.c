@@ -33,7 +33,7 @@ static bool lasts(CUresult result)
 
 /* The driver answers whether a stream captures without asking the device, and no capture forbids the
  * question; but like every call it returns the lasting error of its context. */
-CUresult sl_driver_fault(uint64_t address)
+static CUresult fault_of(uint64_t address)
 {
     CUstream own = sl_session_own_stream(address);
     CUstreamCaptureStatus status;
@@ -41,12 +41,17 @@ CUresult sl_driver_fault(uint64_t address)
     return lasts(result) ? result : CUDA_SUCCESS;
 }
 
+CUresult sl_driver_fault(void)
+{
+    return sl_runtime_is_quiet() ? CUDA_SUCCESS : fault_of(0);
+}
+
 CUresult sl_driver_refusal(uint64_t address)
 {
     CUdevice device;
     CUresult result =
         sl_session_trusts_thread() ? CUDA_SUCCESS : sl_driver_functions()->ctx_get_device(&device);
-    return result == CUDA_SUCCESS ? sl_driver_fault(address) : result;
+    return result == CUDA_SUCCESS ? fault_of(address) : result;
 }
 
 CUresult sl_driver_refusal_or(uint64_t address, CUresult otherwise)

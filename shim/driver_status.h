@@ -7,11 +7,13 @@
 
 #include <cuda.h>
 
-/* The lasting error of the managed context that owns `address`, such as that of a kernel's fault, or
- * CUDA_SUCCESS. An address that is not sluice's stands for the context of the thread's core. */
-CUresult sl_driver_fault(uint64_t address);
+/* The lasting error of the thread's core's context, such as that of a kernel's fault, or CUDA_SUCCESS. Asks
+ * only if the context had work since the program last waited for all of it: what brings such an error about
+ * is work, and the wait would have returned it. */
+CUresult sl_driver_fault(void);
 
-/* The same for a call that needs a current context: also the error if there is none, or none that works. */
+/* The lasting error of the managed context that owns `address`, or the error if no context is current, or
+ * none that works. An address that is not sluice's stands for the context of the thread's core. */
 CUresult sl_driver_refusal(uint64_t address);
 
 /* The same, or `otherwise` if the driver would look at the arguments. */

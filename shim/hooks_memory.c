@@ -97,7 +97,7 @@ static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes
     if (!address || !bytes || !sl_session_on_for_memory() || sl_runtime_records_only()) return false;
     if (sl_caller_shares_memory(call.caller)) return false;
     sl_captured_settle();
-    *result = sl_driver_fault(0);
+    *result = sl_driver_fault();
     if (*result == CUDA_SUCCESS) *result = sl_capture_forbids();
     return *result != CUDA_SUCCESS || sl_memory_take(call, address, bytes, result);
 }
@@ -137,7 +137,7 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
 
 static CUresult give_entered(CUdeviceptr address)
 {
-    CUresult result = sl_driver_fault(address);
+    CUresult result = sl_driver_fault();
     if (result == CUDA_SUCCESS) result = sl_capture_forbids();
     if (result != CUDA_SUCCESS) return result;
     if (!sl_captured_free(address, NULL, &result)) return give(address);

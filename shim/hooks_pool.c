@@ -58,7 +58,7 @@ static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, C
     if (!number) return false;
     *result = CUDA_ERROR_OUT_OF_MEMORY;
     if (number == SL_NONE) return true;
-    *result = sl_driver_fault(0);
+    *result = sl_driver_fault();
     if (*result != CUDA_SUCCESS) return true;
     *result = CUDA_ERROR_OUT_OF_MEMORY;
     sl_captured_settle();

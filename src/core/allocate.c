@@ -155,7 +155,7 @@ static enum sl_status alloc_for_stream(struct sl_core *core, uint64_t bytes, uin
     enum sl_status status = place(core, bytes, site, tag, s + 1, &slot);
     if (status == SL_OK) {
         sl_reuse_by_stream(&core->reuse, &core->placement.slots[slot], s, &reuse);
-        core->streams.active |= (uint64_t)1 << s; /* its number is not reused until the program has waited */
+        sl_stream_is_used(&core->streams, s);
         *address = core->placement.slots[slot].address;
     }
     sl_unlock(&core->order);
@@ -326,7 +326,7 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
     bool live = slot_at(core, address) != SL_NONE;
     uint32_t s = live ? sl_stream_number(&core->streams, stream) : SL_SHARED_STREAM;
     where.serial = sl_stream_serial(&core->streams, s);
-    if (live) core->streams.active |= (uint64_t)1 << s;
+    if (live) sl_stream_is_used(&core->streams, s);
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
     struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? points_of(core, &where) : NULL;

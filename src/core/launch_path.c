@@ -173,7 +173,7 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
     atomic_store_explicit(&core->ticks.open[launch->tick % SL_OPEN_LAUNCHES], launch->tick,
                           memory_order_relaxed);
     atomic_store_explicit(&core->stats.tick, context->tick, memory_order_relaxed);
-    core->streams.active |= (uint64_t)1 << s;
+    sl_stream_is_used(&core->streams, s);
     if (core->symbols.full) sl_core_forget(core);
     sl_symbol expected = sl_history_expected(&core->history, s);
     const struct sl_usage *usage = sl_access_scan(&core->scanner, launch, expected, s);

@@ -122,6 +122,12 @@ enum sl_status sl_runtime_finish(void)
     return SL_OK;
 }
 
+bool sl_runtime_is_quiet(void)
+{
+    const struct sl_core *core = sl_core_running();
+    return core && !sl_streams_any_used(&core->streams);
+}
+
 enum sl_status sl_runtime_order(sl_stream stream, sl_event_handle event)
 {
     struct sl_core *core = sl_core_running();

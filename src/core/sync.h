@@ -19,6 +19,10 @@ void sl_runtime_stream_gone(sl_stream stream);
  * forbids. Precondition: the context is current. SL_ERR_DRIVER: some work may not be done. */
 enum sl_status sl_runtime_finish(void);
 
+/* Whether the thread's core knows that the program gave its context no work since it last waited for all of
+ * it, and that this wait succeeded. Takes no lock. */
+bool sl_runtime_is_quiet(void);
+
 /* Makes the stream, or else the host, wait for the event; puts the event behind the stream's work, or else
  * waits for that. Events are cuEventCreate's. SL_ERR_DRIVER: nothing is in order. */
 enum sl_status sl_runtime_order(sl_stream stream, sl_event_handle event);

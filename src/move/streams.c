@@ -303,7 +303,8 @@ struct sl_points *sl_streams_points(struct sl_streams *streams)
 
 void sl_streams_are_idle(struct sl_streams *streams)
 {
-    streams->active = streams->uncovered = 0;
+    atomic_store_explicit(&streams->active, 0, memory_order_relaxed);
+    streams->uncovered = 0;
     streams->unlisted = false;
     sl_waits_end(&streams->gone, streams->frees);
 }

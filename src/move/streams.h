@@ -27,7 +27,9 @@ struct sl_streams {
     uint32_t more_count, more_capacity;
     uint64_t uncovered;   /* bits of the streams whose work before their capture has no event */
     bool unlisted;        /* a stream is neither in `known` nor in `more` */
-    uint64_t active;      /* bits of the streams used since the program last waited for its whole context */
+    /* Bits of the streams used since the program last waited for its whole context. Written under the order
+     * lock, by the functions below. */
+    _Atomic uint64_t active;
     struct sl_waits gone; /* events behind work of streams destroyed since then */
     _Atomic int captures; /* stream captures under way or about to begin, in the process */
     _Atomic uint64_t capture_ends; /* how often a capture was about to end */
@@ -64,10 +66,22 @@ void sl_fence_record(struct sl_streams *streams, struct sl_fence *fence, const s
  * on the host. Enqueues: the order lock must not be held. */
 struct sl_points *sl_streams_points(struct sl_streams *streams);
 
+/* Stream number `s` gets work; the number is not reused until the program has waited for its whole context.
+ * Precondition: the order lock is held. */
+static inline void sl_stream_is_used(struct sl_streams *streams, uint32_t s)
+{
+    uint64_t before = atomic_load_explicit(&streams->active, memory_order_relaxed);
+    atomic_store_explicit(&streams->active, before | (uint64_t)1 << s, memory_order_relaxed);
+}
+/* Whether any stream was used since the program last waited for its whole context. Any thread. */
+static inline bool sl_streams_any_used(const struct sl_streams *streams)
+{
+    return atomic_load_explicit(&streams->active, memory_order_relaxed);
+}
 /* Whether any stream may have work. Precondition: the order lock is held. */
 static inline bool sl_streams_any_work(const struct sl_streams *streams)
 {
-    return streams->active || sl_waits_any(&streams->gone);
+    return sl_streams_any_used(streams) || sl_waits_any(&streams->gone);
 }
 /* All work of all streams is done. Precondition: the order lock is held. */
 void sl_streams_are_idle(struct sl_streams *streams);

@@ -53,7 +53,7 @@ static int stop(void **state)
 static uint32_t use(sl_stream stream)
 {
     uint32_t s = sl_stream_number(&streams, stream);
-    streams.active |= (uint64_t)1 << s;
+    sl_stream_is_used(&streams, s);
     return s;
 }
 

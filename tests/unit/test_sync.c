@@ -234,11 +234,25 @@ static void what_a_stream_had_before_it_captured_is_waited_for(void **state)
     assert_true(calls_to_finish() > 0);
 }
 
+static void a_context_is_quiet_until_it_gets_work_and_again_when_that_was_waited_for(void **state)
+{
+    (void)state;
+    sl_runtime_synchronized(sl_runtime_synchronizing());
+    assert_true(sl_runtime_is_quiet());
+    launch();
+    assert_false(sl_runtime_is_quiet());
+    struct sl_sync_mark before = sl_runtime_synchronizing();
+    assert_false(sl_runtime_is_quiet());
+    sl_runtime_synchronized(before);
+    assert_true(sl_runtime_is_quiet());
+}
+
 /* Before the start and after the stop. */
 static void without_a_core_there_is_nothing_to_wait_for(void **state)
 {
     (void)state;
     assert_false(sl_runtime_running());
+    assert_false(sl_runtime_is_quiet());
     struct sl_sync_mark mark = sl_runtime_synchronizing();
     assert_int_equal(mark.tick, 0);
     assert_int_equal(mark.frees, 0);
@@ -264,6 +278,7 @@ int main(void)
         cmocka_unit_test(no_stream_is_no_streams_end),
         cmocka_unit_test(each_stream_is_waited_for_behind_its_work),
         cmocka_unit_test(what_a_stream_had_before_it_captured_is_waited_for),
+        cmocka_unit_test(a_context_is_quiet_until_it_gets_work_and_again_when_that_was_waited_for),
     };
     return cmocka_run_group_tests_name("before the start", without, NULL, NULL) ||
            cmocka_run_group_tests(tests, start, core_stop) ||
