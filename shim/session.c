@@ -259,17 +259,24 @@ static uint32_t owner_of(uint64_t address)
     return owner < session.managed_count ? owner : 0;
 }
 
-/* A context that has ended needs no entering. */
-bool sl_session_enter_core(uint32_t core, bool *entered)
+/* Makes the core's context current. *entered: the thread had another one. */
+static __attribute__((noinline)) bool enter(uint32_t core, CUcontext wanted, bool *entered)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    CUcontext wanted = session.managed[core].context, current = NULL;
-    *entered = false;
-    if (!wanted || (sl_thread_core == core && sl_session_trusts_thread())) return true;
+    CUcontext current = NULL;
     sl_cores_turn_to(core);
     if (driver->ctx_get_current(&current) == CUDA_SUCCESS && current == wanted) return true;
     *entered = driver->ctx_push_current(wanted) == CUDA_SUCCESS;
     return *entered;
+}
+
+/* A context that has ended needs no entering. */
+bool sl_session_enter_core(uint32_t core, bool *entered)
+{
+    CUcontext wanted = session.managed[core].context;
+    bool needless = !wanted || (sl_thread_core == core && sl_session_trusts_thread());
+    *entered = false;
+    return needless || enter(core, wanted, entered);
 }
 
 bool sl_session_enter(uint64_t address, bool *entered)
@@ -278,11 +285,10 @@ bool sl_session_enter(uint64_t address, bool *entered)
     return !running() || sl_session_enter_core(owner_of(address), entered);
 }
 
-void sl_session_leave(bool entered)
+static __attribute__((noinline)) void leave(void)
 {
     CUcontext popped, before = NULL, current = NULL;
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    if (!entered) return;
     bool known = driver->ctx_get_current(&before) == CUDA_SUCCESS;
     /* A refused pop was made all the same if another context is current. */
     for (int t = 0; t < POPS; t++)
@@ -290,6 +296,11 @@ void sl_session_leave(bool entered)
             (driver->ctx_get_current(&current) == CUDA_SUCCESS && current != before))
             break;
     sl_session_context_changed(); /* the thread turned to the core of a context that is not its own */
+}
+
+void sl_session_leave(bool entered)
+{
+    if (entered) leave();
 }
 
 CUstream sl_session_own_stream(uint64_t address)

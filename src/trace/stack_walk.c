@@ -70,7 +70,7 @@ static void write_place(uint64_t index, uint64_t place)
     atomic_store_explicit(&places[index], place, memory_order_relaxed);
 }
 
-static uint32_t recall(uint64_t address)
+static inline uint32_t recall(uint64_t address)
 {
     uint64_t mixed = mix(address), tag = mixed & (((uint64_t)1 << TAG_BITS) - 1),
              place = read_place(index_of(mixed));
