@@ -246,9 +246,10 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
             sl_sample_begin(&core->sampling, launch, context->symbol, context->kernel, context->resident);
 }
 
-static void say_if(enum sl_status status)
+/* A driver that has ended refuses everything, and no kernel runs. */
+static void say_if(const struct sl_core *core, enum sl_status status)
 {
-    if (status)
+    if (status && sl_core_numbered(core->number) == core)
         sl_warn_once("the driver refuses every wait: a kernel may use memory before its last user is done");
 }
 
@@ -257,8 +258,8 @@ static void enqueue_waits(struct sl_core *core, struct sl_launch_context *contex
 {
     struct sl_launch *launch = context->launch;
     if (sl_joins_any(&context->joining))
-        say_if(
-            sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream, context->beside));
+        say_if(core, sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream,
+                                   context->beside));
     if (context->beside) return;
     if (context->in_sequence)
         sl_stall_wait(&core->stalls, context->stall, launch->stream, context->in_sequence);

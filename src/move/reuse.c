@@ -43,8 +43,9 @@ enum sl_status sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *wait
 
 void sl_reuse_refused(struct sl_reuse *reuse, const struct sl_slot *slot)
 {
-    sl_warn_once("the driver puts nothing in order: freed memory is kept until the program waits for the "
-                 "device");
+    if (!atomic_load(&reuse->migrator->failed)) /* else the driver may have ended */
+        sl_warn_once("the driver puts nothing in order: freed memory is kept until the program waits for the "
+                     "device");
     sl_frees_add(&reuse->frees, slot->address, end_of(slot), sl_points_unknown(&reuse->frees));
 }
 
