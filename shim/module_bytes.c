@@ -65,10 +65,9 @@ static uint64_t elf_bytes(const unsigned char *image)
 
 uint64_t sl_module_bytes(const void *image)
 {
-    static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'};
     const unsigned char *at = image;
     if (!image) return 0;
     while (isspace(*at)) at++;
     if (*at == '.' || *at == '/') return ptx_bytes(image);
-    return memcmp(image, elf, sizeof elf) == 0 ? elf_bytes(image) : 0;
+    return strncmp(image, ELFMAG, SELFMAG) == 0 ? elf_bytes(image) : 0; /* reads no further than they agree */
 }
