@@ -193,23 +193,32 @@ static struct active *list_active(struct sl_streams *streams)
     return active;
 }
 
-/* Waits on the host for the work of destroyed streams. False: some may not be done. */
+/* A wait that is over; another thread may have forgotten it. Precondition: the order lock is held. */
+static void forget(struct sl_waits *waits, const struct sl_wait *over, struct sl_frees *frees)
+{
+    for (uint32_t i = 0; i < waits->count; i++)
+        if (waits->at[i].points == over->points && waits->at[i].event == over->event) {
+            sl_wait_end(&waits->at[i], frees);
+            waits->at[i--] = waits->at[--waits->count];
+        }
+}
+
+/* Waits on the host for the work of destroyed streams, which others see until it is done. False: some may not
+ * be done. */
 static bool wait_for_gone(struct sl_streams *streams)
 {
+    struct sl_waits gone = {0};
     sl_lock(streams->order);
-    struct sl_waits gone = streams->gone;
-    streams->gone = (struct sl_waits){0};
+    bool done = !streams->gone.unsure;
+    for (uint32_t i = 0; i < streams->gone.count && done; i++) {
+        done = sl_grow(&gone.at, &gone.capacity, gone.count, sizeof *gone.at);
+        if (done) sl_waits_add(&gone, &streams->gone.at[i], streams->frees);
+    }
     sl_unlock(streams->order);
-    bool done = !gone.unsure;
     for (uint32_t i = 0; i < gone.count && SL_GUARD(WORK_OF_THE_GONE); i++)
         done &= sl_wait_on_host(&gone.at[i]) == SL_OK;
     sl_lock(streams->order);
-    if (!done && !sl_waits_any(&streams->gone)) {
-        streams->gone = gone; /* the next one tries again */
-        gone = (struct sl_waits){0};
-    } else if (!done) {
-        streams->gone.unsure = true;
-    }
+    for (uint32_t i = 0; i < gone.count && done; i++) forget(&streams->gone, &gone.at[i], streams->frees);
     sl_unlock(streams->order);
     sl_waits_end(&gone, streams->frees);
     return done;
