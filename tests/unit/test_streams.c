@@ -306,6 +306,43 @@ static void what_was_given_before_is_waited_for(void **state)
     assert_int_equal(device.wait_count, 1);
 }
 
+static enum sl_status (*note_host_wait)(void *, sl_event_handle);
+static uint32_t others_waits; /* of the host, by another thread's free */
+
+static void *record_in_between(void *unused)
+{
+    uint32_t before = device.wait_count;
+    record_points((const sl_stream[]){&handles[1]}, 1);
+    others_waits = device.wait_count - before;
+    return unused;
+}
+
+/* The work of a destroyed stream is done only when this returns; another thread frees before that. */
+static enum sl_status another_frees_meanwhile(void *self, sl_event_handle event)
+{
+    pthread_t thread;
+    device.backend.event_wait = note_host_wait;
+    assert_int_equal(pthread_create(&thread, NULL, record_in_between, NULL), 0);
+    pthread_join(thread, NULL);
+    return note_host_wait(self, event);
+}
+
+/* Memory that another thread frees could be given out again while that work still writes to it. */
+static void what_is_waited_for_is_waited_for_by_others_too(void **state)
+{
+    (void)state;
+    use(&handles[0]);
+    use(&handles[1]);
+    sl_stream_gone(&streams, &handles[0]);
+    note_host_wait = device.backend.event_wait;
+    device.backend.event_wait = another_frees_meanwhile;
+    record_points((const sl_stream[]){&handles[1]}, 1);
+    assert_int_equal(others_waits, 1);
+    uint32_t before = device.wait_count;
+    record_points((const sl_stream[]){&handles[1]}, 1);
+    assert_int_equal(device.wait_count, before); /* it is done */
+}
+
 static int interruptions;
 
 static void interrupt_twice(void)
@@ -495,6 +532,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(points_lie_behind_all_that_have_work, start, stop),
         cmocka_unit_test_setup_teardown(points_stand_for_streams_without_a_name_or_number, start, stop),
         cmocka_unit_test_setup_teardown(what_was_given_before_is_waited_for, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_waited_for_is_waited_for_by_others_too, start, stop),
         cmocka_unit_test_setup_teardown(points_are_recorded_until_they_are_plain, start, stop),
         cmocka_unit_test_setup_teardown(a_capture_hides_only_work, start, stop),
         cmocka_unit_test_setup_teardown(without_an_event_the_host_waits, start, stop),
