@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "device/cuda_call.h"
 #include "driver.h"
 #include "graph_cut.h"
 #include "graph_order.h"
@@ -21,18 +22,16 @@ struct sl_graph_pieces {
     bool unrecorded; /* the event is not known to be behind it */
 };
 
-/* Relaxes the capture mode, because graphs may be created during a capture. */
-static CUstreamCaptureMode relax(void)
+/* Graphs may be created during a capture. False: the driver does not let them be. */
+static bool relax(CUstreamCaptureMode *before)
 {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    if (sl_driver_functions()->stream_exchange_capture_mode(&mode) != CUDA_SUCCESS)
-        mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    return mode;
+    return sl_cuda_set_capture_mode(sl_driver_functions(), CU_STREAM_CAPTURE_MODE_RELAXED, before) ==
+           CUDA_SUCCESS;
 }
 
-static void restore(CUstreamCaptureMode mode)
+static void restore(CUstreamCaptureMode before)
 {
-    sl_driver_functions()->stream_exchange_capture_mode(&mode);
+    sl_cuda_set_capture_mode(sl_driver_functions(), before, &before);
 }
 
 void sl_graph_pieces_unname(struct sl_graph_pieces *pieces)
@@ -152,9 +151,10 @@ void sl_graph_pieces_give_up(struct sl_graph_pieces *pieces)
 
 static void read_again(struct sl_graph_pieces *pieces, CUgraph graph)
 {
-    CUstreamCaptureMode mode = relax();
-    if (!read_graph(pieces, graph)) sl_graph_pieces_give_up(pieces);
-    restore(mode);
+    CUstreamCaptureMode before;
+    bool relaxed = relax(&before);
+    if (!relaxed || !read_graph(pieces, graph)) sl_graph_pieces_give_up(pieces);
+    if (relaxed) restore(before);
 }
 
 struct sl_graph_pieces *sl_graph_pieces_new(CUgraph graph, unsigned long long flags)
@@ -217,9 +217,10 @@ void sl_graph_pieces_change(struct sl_graph_pieces *pieces, CUgraphNode node,
     }
     struct sl_graph_node *changed = &pieces->cut.nodes.list[unit->first];
     CUgraphExec exec = pieces->cut.piece_count ? pieces->cut.pieces[unit->piece].exec : NULL;
-    CUstreamCaptureMode mode = relax();
-    bool ok = apply(change, changed->handle, exec, unit->in_piece);
-    restore(mode);
+    CUstreamCaptureMode before;
+    bool relaxed = relax(&before);
+    bool ok = relaxed && apply(change, changed->handle, exec, unit->in_piece);
+    if (relaxed) restore(before);
     free(changed->footprint);
     changed->footprint = sl_graph_note(launch);
     touches_otherwise(pieces, unit);
@@ -256,10 +257,10 @@ size_t sl_graph_pieces_cut(struct sl_graph_pieces *pieces, uint64_t budget_bytes
 {
     bool again = !pieces->cut.piece_count || budget_bytes < pieces->budget_bytes ||
                  (pieces->grown && is_too_large(pieces, budget_bytes));
-    if (again) {
-        CUstreamCaptureMode mode = relax();
+    CUstreamCaptureMode before;
+    if (again && relax(&before)) {
         sl_graph_cut(&pieces->cut, budget_bytes / BUDGET_PART);
-        restore(mode);
+        restore(before);
         pieces->budget_bytes = budget_bytes;
         pieces->grown = false;
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "device/cuda_call.h"
 #include "device/kernel_handles.h"
 #include "driver.h"
 #include "work.h"
@@ -94,10 +95,11 @@ bool sl_graph_work(const CUgraphNodeParams *parameters, struct sl_launch *out)
 struct sl_footprint *sl_graph_note(const struct sl_launch *launch)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    bool exchanged = driver->stream_exchange_capture_mode(&mode) == CUDA_SUCCESS;
+    CUstreamCaptureMode before;
+    if (sl_cuda_set_capture_mode(driver, CU_STREAM_CAPTURE_MODE_RELAXED, &before) != CUDA_SUCCESS)
+        return NULL;
     struct sl_footprint *footprint = sl_runtime_footprint(launch);
-    if (exchanged) driver->stream_exchange_capture_mode(&mode);
+    sl_cuda_set_capture_mode(driver, before, &before);
     return footprint;
 }
 

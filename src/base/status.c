@@ -14,6 +14,7 @@ const char *sl_status_text(enum sl_status status)
         [SL_ERR_FORMAT] = "not in the expected format",
         [SL_ERR_VERSION] = "written by a newer sluice",
         [SL_ERR_TRUNCATED] = "file ends early",
+        [SL_ERR_LOST] = "the device is lost",
     };
     size_t index = (size_t)status;
     return index < sizeof(texts) / sizeof(*texts) ? texts[index] : "unknown status";

@@ -12,6 +12,7 @@ enum sl_status {
     SL_ERR_FORMAT,      /* a file from outside is not what it claims */
     SL_ERR_VERSION,     /* a file from a newer sluice */
     SL_ERR_TRUNCATED,   /* a file ends early; the part before is valid */
+    SL_ERR_LOST,        /* the driver or the context fails every call from now on; the program learns of it */
 };
 
 /* A short lower-case phrase for a status, never NULL. */

@@ -262,7 +262,8 @@ static uint64_t submitted(struct sl_migrator *migrator, struct sl_link_direction
     bool ask = !atomic_load(migrator->captures);
     uint64_t sequence = sl_link_direction_submitted(direction, migrator->backend, ask, &status);
     if (status && !atomic_exchange(&migrator->failed, true))
-        sl_log(SL_LOG_WARN, "the driver refused to move memory (%s); data stays where it is from now on",
+        sl_log(status == SL_ERR_LOST ? SL_LOG_INFO : SL_LOG_WARN,
+               "the driver refused to move memory (%s); data stays where it is from now on",
                sl_status_text(status));
     return sequence;
 }

@@ -6,8 +6,9 @@ usage: failing_calls.py BUILD FIRST COUNT [--jobs N] [--races] [--only FUNCTION]
 Each number is a run of ordered_program: one to three of the driver functions that sluice calls (the table in
 src/device/cuda_driver.h), when each fails (every 2nd, 3rd or 5th time, with probability 0.5, 0.1 or 0.02, or once), with
 which error, before or after it has done its work, and an order in which the device works. In some runs sluice gets no host
-memory for some time, besides. The program must be right, or end with an error that a call of its own got. Prints the
-number of runs by outcome; a run that was wrong, crashed or hung is printed with the variables that repeat it.
+memory for some time, besides. The program must be right, or end with an error that a call of its own got: one of those
+that the driver gave, or out of memory; any other is strange, such as that of a capture that sluice ended. Prints the
+number of runs by outcome; a run that was wrong, crashed, hung or strange is printed with the variables that repeat it.
 --races: under softcuda's race detector, whose findings count as wrong.
 """
 import argparse
@@ -21,7 +22,8 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OUTCOMES = {0: "right", 1: "wrong", 3: "error"}
-BAD = ("wrong", "crashed", "hung")
+BAD = ("wrong", "crashed", "hung", "strange")
+ERRORS = {"CUDA_ERROR_UNKNOWN": 999, "CUDA_ERROR_OUT_OF_MEMORY": 2, "CUDA_ERROR_INVALID_VALUE": 1}
 SECONDS = 100
 # Drawn more often: what memory and order depend on.
 ORDER = ["cuStreamIsCapturing", "cuStreamGetCaptureInfo", "cuEventRecord", "cuEventQuery", "cuEventSynchronize",
@@ -39,7 +41,7 @@ def rule(chance, names):
     name = chance.choice(ORDER if chance.random() < 0.7 else names)
     when = chance.choice([f"every={n}" for n in (2, 3, 5)] + [f"p={p}:seed={chance.randrange(1000)}" for p in (0.5, 0.1, 0.02)] +
                          [f"once={chance.randint(1, 60)}"])
-    error = chance.choice(["CUDA_ERROR_UNKNOWN", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_INVALID_VALUE"])
+    error = chance.choice(list(ERRORS))
     caller = ":caller=LIBRARY" if chance.random() < 0.9 else ""
     return f"{name}:{when}:{error}{caller}" + (":done" if chance.random() < 0.25 else "")
 
@@ -85,6 +87,9 @@ def run(build, number, names, options):
         outcome = "crashed"
     elif outcome == "right" and "softcuda: race" in said:
         outcome = "wrong"
+    elif outcome == "error":
+        given = {number for name, number in ERRORS.items() if name in variables["SOFTCUDA_FAULT"]} | {2}
+        outcome = "error" if {int(n) for n in re.findall(r": error (\d+)$", said, re.M)} <= given else "strange"
     return outcome, f"{repeat}\n  status {done.returncode}: {said.strip()[-1500:]}"
 
 

@@ -1,0 +1,199 @@
+#include "device/cuda_slabs.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/types.h"
+#include "device/host_node.h"
+#include "device/reserve.h"
+
+/* A slab starts at a multiple of 1 GiB in a reservation that is 1 GiB longer. The driver's own address is
+ * kept to free it. Unpopulated managed memory costs addresses only. */
+struct sl_cuda_slab {
+    uint64_t address, bytes;
+    CUdeviceptr given;
+    struct sl_cuda_slab *next;
+};
+
+/* The backends of the process, one for each device; each may touch the slabs of the others. The lock guards
+ * the list and all slabs. */
+static struct {
+    pthread_mutex_t lock;
+    struct sl_cuda *first;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+CUmemLocation sl_cuda_host(const struct sl_cuda *cuda)
+{
+    int node = atomic_load_explicit(&cuda->host_node, memory_order_relaxed);
+    if (node < 0) return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = node};
+}
+
+bool sl_cuda_leaves_node(struct sl_cuda *cuda, CUmemLocation *to)
+{
+    if (to->type != CU_MEM_LOCATION_TYPE_HOST_NUMA) return false;
+    if (atomic_exchange(&cuda->host_node, -1) >= 0)
+        sl_log(SL_LOG_INFO, "NUMA node %d takes no more: host memory is wherever the driver puts it", to->id);
+    *to = sl_cuda_host(cuda);
+    return true;
+}
+
+CUmemLocation sl_cuda_device(const struct sl_cuda *cuda)
+{
+    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device};
+}
+
+/* Prefers host memory and maps it for the device: nothing becomes resident unless it is fetched. */
+static enum sl_status keep_from_moving(struct sl_cuda *cuda, CUdeviceptr slab, uint64_t bytes)
+{
+    const struct sl_cuda_driver *driver = cuda->driver;
+    CUmemLocation host = sl_cuda_host(cuda);
+    CUmem_advise advice = CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
+    CUresult result = SL_UNCANCELLED(driver->mem_advise(slab, bytes, advice, host));
+    if (result != CUDA_SUCCESS && sl_cuda_leaves_node(cuda, &host))
+        result = SL_UNCANCELLED(driver->mem_advise(slab, bytes, advice, host));
+    enum sl_status status = sl_cuda_judge(cuda->driver, result, "cuMemAdvise (preferred location)");
+    if (status) return status;
+    return SL_CUDA_CHECK(cuda,
+                         driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, sl_cuda_device(cuda)),
+                         "cuMemAdvise (accessed by)");
+}
+
+/* Maps the slab for another device. Without this, memory that the device touches would move home to the
+ * host. */
+static void let_in(const struct sl_cuda *guest, uint64_t slab, uint64_t bytes)
+{
+    if (guest->moves)
+        SL_UNCANCELLED(
+            guest->driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, sl_cuda_device(guest)));
+}
+
+/* Adds the slab to the list and maps it for the other devices. */
+static void add_slab(struct sl_cuda *cuda, struct sl_cuda_slab *slab)
+{
+    pthread_mutex_lock(&all.lock);
+    slab->next = cuda->slabs;
+    cuda->slabs = slab;
+    for (const struct sl_cuda *other = all.first; other; other = other->next)
+        if (other != cuda) let_in(other, slab->address, slab->bytes);
+    pthread_mutex_unlock(&all.lock);
+}
+
+/* The driver may be about to get the addresses for something else, so a refused free is tried again. */
+static CUresult give_back(const struct sl_cuda *cuda, CUdeviceptr given)
+{
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    for (int t = 0; t < SL_CUDA_TRIES && result != CUDA_SUCCESS; t++)
+        result = SL_BESIDE_CAPTURES(cuda->driver, cuda->driver->mem_free(given));
+    return result;
+}
+
+enum sl_status sl_cuda_slab_new(void *self, uint64_t bytes, uint64_t *address)
+{
+    struct sl_cuda *cuda = self;
+    const struct sl_cuda_driver *driver = cuda->driver;
+    struct sl_cuda_slab *slab = malloc(sizeof *slab);
+    if (!slab) return SL_ERR_NO_MEMORY;
+    CUdeviceptr given;
+    CUresult result = SL_IN_CONTEXT(
+        cuda, sl_cuda_enter(cuda),
+        SL_BESIDE_CAPTURES(driver, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL)));
+    enum sl_status status = sl_cuda_judge(driver, result, "cuMemAllocManaged");
+    if (status) {
+        free(slab);
+        return status;
+    }
+    uint64_t first = (given + SL_GIB - 1) & ~(SL_GIB - 1);
+    if (cuda->moves) status = keep_from_moving(cuda, first, bytes);
+    if (status) {
+        give_back(cuda, given);
+        free(slab);
+        return status;
+    }
+    *slab = (struct sl_cuda_slab){.address = first, .bytes = bytes, .given = given};
+    add_slab(cuda, slab);
+    *address = first;
+    return SL_OK;
+}
+
+void sl_cuda_slab_delete(void *self, uint64_t address, uint64_t bytes)
+{
+    struct sl_cuda *cuda = self;
+    struct sl_cuda_slab *found = NULL;
+    (void)bytes;
+    pthread_mutex_lock(&all.lock);
+    for (struct sl_cuda_slab **at = &cuda->slabs; *at && !found; at = &(*at)->next) {
+        if ((*at)->address != address) continue;
+        found = *at;
+        *at = found->next;
+        break;
+    }
+    pthread_mutex_unlock(&all.lock);
+    if (found) sl_cuda_judge(cuda->driver, give_back(cuda, found->given), "cuMemFree");
+    free(found);
+}
+
+/* Does not use cuMemHostAlloc: each GiB of addresses must be ours as a whole or not at all. */
+enum sl_status sl_cuda_pinned_new(void *self, uint64_t bytes, uint64_t *address)
+{
+    const struct sl_cuda *cuda = self;
+    const struct sl_cuda_driver *driver = cuda->driver;
+    unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    uint64_t begin;
+    CUdeviceptr seen;
+    if (!driver->mem_host_register || !driver->mem_host_unregister || !driver->mem_host_get_device_pointer)
+        return SL_ERR_UNSUPPORTED;
+    enum sl_status status = sl_reserve(bytes, &begin);
+    if (status) return status;
+    sl_host_node_prefer(begin, bytes, atomic_load_explicit(&cuda->host_node, memory_order_relaxed));
+    CUresult result =
+        SL_IN_CONTEXT(cuda, sl_cuda_enter(cuda),
+                      SL_BESIDE_CAPTURES(driver, driver->mem_host_register((void *)begin, bytes, flags)));
+    status = sl_cuda_judge(cuda->driver, result, "cuMemHostRegister");
+    if (status) {
+        sl_unreserve(begin, bytes);
+        return status;
+    }
+    status = SL_CUDA_CHECK(cuda, driver->mem_host_get_device_pointer(&seen, (void *)begin, 0),
+                           "cuMemHostGetDevicePointer");
+    if (status == SL_OK && seen != begin) status = SL_ERR_UNSUPPORTED;
+    if (status) {
+        SL_BESIDE_CAPTURES(driver, driver->mem_host_unregister((void *)begin));
+        sl_unreserve(begin, bytes);
+        return status;
+    }
+    *address = begin;
+    return SL_OK;
+}
+
+void sl_cuda_pinned_delete(void *self, uint64_t address, uint64_t bytes)
+{
+    const struct sl_cuda *cuda = self;
+    CUresult result = SL_BESIDE_CAPTURES(cuda->driver, cuda->driver->mem_host_unregister((void *)address));
+    sl_cuda_judge(cuda->driver, result, "cuMemHostUnregister");
+    sl_unreserve(address, bytes);
+}
+
+void sl_cuda_part(struct sl_cuda *cuda)
+{
+    pthread_mutex_lock(&all.lock);
+    for (struct sl_cuda **at = &all.first; *at; at = &(*at)->next)
+        if (*at == cuda) {
+            *at = cuda->next;
+            break;
+        }
+    pthread_mutex_unlock(&all.lock);
+}
+
+void sl_cuda_join(struct sl_cuda *cuda)
+{
+    pthread_mutex_lock(&all.lock);
+    if (all.first) sl_cuda_are_several();
+    for (const struct sl_cuda *other = all.first; other; other = other->next)
+        for (const struct sl_cuda_slab *slab = other->slabs; slab; slab = slab->next)
+            let_in(cuda, slab->address, slab->bytes);
+    cuda->next = all.first;
+    all.first = cuda;
+    pthread_mutex_unlock(&all.lock);
+}
