@@ -629,6 +629,7 @@ static bool a_launch_that_may_be_captured_uses_memory(void)
 }
 
 static _Atomic bool destroyed, destroyed_meanwhile;
+static const struct sl_frees *held; /* its epoch changes when a thread waits for holders */
 
 static void *destroy(void *nothing)
 {
@@ -641,9 +642,10 @@ static void *destroy(void *nothing)
 static void destroy_meanwhile(void)
 {
     static pthread_t destroyer;
+    uint32_t epoch = atomic_load(&held->epoch);
     while_recording = NULL;
     if (pthread_create(&destroyer, NULL, destroy, NULL)) exit(2);
-    for (int turn = 0; turn < 20000 && !atomic_load(&destroyed); turn++) sched_yield();
+    while (atomic_load(&held->epoch) == epoch && !atomic_load(&destroyed)) sched_yield();
     atomic_store(&destroyed_meanwhile, atomic_load(&destroyed));
 }
 
@@ -653,6 +655,7 @@ static bool a_stream_lives_while_an_event_is_recorded_on_it(void)
     uint64_t memory = take(A);
     work(A, memory);
     give(memory, A);
+    held = &core->reuse.frees;
     while_recording = destroy_meanwhile;
     sl_frees_flush(&core->reuse.frees);
     while (!atomic_load(&destroyed)) sched_yield();
