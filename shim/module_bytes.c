@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define LARGEST (UINT64_C(1) << 47)
 
@@ -48,16 +50,29 @@ static uint64_t ptx_bytes(const char *text)
     return bytes;
 }
 
+/* An image does not say how long it is, and a damaged one may say anything of where its sections are: so the
+ * kernel reads it. */
+static bool read_image(const unsigned char *at, void *out, size_t bytes)
+{
+    struct iovec from = {(void *)at, bytes}, to = {out, bytes};
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)bytes;
+}
+
 static uint64_t elf_bytes(const unsigned char *image)
 {
-    const Elf64_Ehdr *head = (const void *)image;
+    Elf64_Ehdr head;
+    Elf64_Shdr sections[64];
     uint64_t bytes = 0;
-    if (head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_shentsize != sizeof(Elf64_Shdr) || !head->e_shoff)
+    if (!read_image(image, &head, sizeof head) || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+        head.e_shentsize != sizeof *sections || !head.e_shoff)
         return 0;
-    for (unsigned s = 0; s < head->e_shnum; s++) {
-        Elf64_Shdr section;
-        memcpy(&section, image + head->e_shoff + s * sizeof section, sizeof section);
-        if (section.sh_flags & SHF_ALLOC && section.sh_size < LARGEST) bytes += section.sh_size;
+    for (unsigned first = 0, count; first < head.e_shnum; first += count) {
+        count = head.e_shnum - first < 64 ? head.e_shnum - first : 64;
+        if (!read_image(image + head.e_shoff + first * sizeof *sections, sections, count * sizeof *sections))
+            return 0;
+        for (unsigned s = 0; s < count; s++)
+            if (sections[s].sh_flags & SHF_ALLOC && sections[s].sh_size < LARGEST)
+                bytes += sections[s].sh_size;
         if (bytes > LARGEST) return LARGEST;
     }
     return bytes;

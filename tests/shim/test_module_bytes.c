@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -54,9 +56,34 @@ static void sections_of_elf(void **state)
     assert_int_equal(sl_module_bytes(&image), 0);
 }
 
+/* The driver refuses such an image; it is not for sluice to read where it points. */
+static void a_damaged_elf_is_not_followed(void **state)
+{
+    (void)state;
+    long page = sysconf(_SC_PAGESIZE);
+    char *last =
+        (char *)mmap(NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) +
+        page;
+    assert_int_equal(munmap(last, (size_t)page), 0);
+    Elf64_Ehdr head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64},
+                       .e_shentsize = sizeof(Elf64_Shdr),
+                       .e_shnum = UINT16_MAX};
+    char *image = last - sizeof head;
+    const uint64_t places[] = {sizeof head, (uint64_t)1 << 40, UINT64_MAX - 8};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        head.e_shoff = places[i];
+        memcpy(image, &head, sizeof head);
+        assert_int_equal(sl_module_bytes(image), 0);
+    }
+    memcpy(last - 5, &head, 5); /* cut after its first five bytes */
+    assert_int_equal(sl_module_bytes(last - 5), 0);
+    munmap(last - page, (size_t)page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(declarations_of_ptx),
-                                       cmocka_unit_test(sections_of_elf)};
+                                       cmocka_unit_test(sections_of_elf),
+                                       cmocka_unit_test(a_damaged_elf_is_not_followed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
