@@ -1,10 +1,8 @@
 #include "captured_memory.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/map.h"
+#include "captured_table.h"
 #include "core/runtime.h"
 #include "driver.h"
 #include "memory.h"
@@ -13,41 +11,7 @@
 /* Memory freed in a capture is reused only if at most a quarter of it stays unused. */
 #define LEAST_PART(bytes) ((bytes) - (bytes) / 4)
 
-struct memory {
-    struct memory *next;
-    CUdeviceptr address;
-    uint64_t bytes;
-    bool freed;                  /* by its own graph; the program must not free it */
-    unsigned long long freed_by; /* id of the stream in whose order the capture may reuse it; 0: none */
-    bool in_use;                 /* a launch allocated it, and it was not freed since */
-    CUevent behind; /* recorded after the program's last free of it; the next launch waits for it; or NULL */
-};
-
-/* Memory of another capture that this one frees. */
-struct freed_elsewhere {
-    struct freed_elsewhere *next;
-    CUdeviceptr address;
-};
-
-struct capture {
-    struct capture *next;
-    cuuint64_t id;   /* unique among the captures of the process */
-    CUgraph graph;   /* the captured one; NULL: it was destroyed */
-    uint64_t number; /* of that graph: sl_captured_graph */
-    CUuserObject object;
-    struct memory *memory;
-    struct freed_elsewhere *frees;
-    bool over;    /* no graph refers to it */
-    bool refused; /* it is not known whether one does */
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no driver function is called while it is held */
-static struct capture *captures;
-static struct sl_map addresses;  /* addresses of all captures' memory; the values are unused */
-static uint64_t graphs;          /* captured graphs so far */
-static _Atomic bool any;         /* entries exist or existed */
-static _Atomic bool any_over;    /* some entries are over */
-static _Atomic uint64_t changes; /* counts events after which a launch may have something to mark */
+struct sl_captured_table sl_captured = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct stream_capture {
     cuuint64_t id;
@@ -76,19 +40,18 @@ static struct sl_answer capture_of(CUstream stream, struct stream_capture *out, 
 }
 
 /* Precondition: the lock is held. */
-static struct capture *find_capture(cuuint64_t id)
+static struct sl_capture *find_capture(cuuint64_t id)
 {
-    struct capture *capture = captures;
+    struct sl_capture *capture = sl_captured.captures;
     while (capture && (capture->over || capture->refused || capture->id != id)) capture = capture->next;
     return capture;
 }
 
-/* Precondition: the lock is held. */
-static struct memory *find_memory(CUdeviceptr address, struct capture **owner)
+struct sl_captured_memory *sl_captured_find(CUdeviceptr address, struct sl_capture **owner)
 {
-    if (sl_map_get(&addresses, address) == SL_NONE) return NULL;
-    for (struct capture *capture = captures; capture; capture = capture->next)
-        for (struct memory *memory = capture->memory; memory; memory = memory->next)
+    if (sl_map_get(&sl_captured.addresses, address) == SL_NONE) return NULL;
+    for (struct sl_capture *capture = sl_captured.captures; capture; capture = capture->next)
+        for (struct sl_captured_memory *memory = capture->memory; memory; memory = memory->next)
             if (memory->address == address) {
                 *owner = capture;
                 return memory;
@@ -100,72 +63,73 @@ static struct memory *find_memory(CUdeviceptr address, struct capture **owner)
  * called. */
 static void CUDA_CB end_capture(void *argument)
 {
-    pthread_mutex_lock(&lock);
-    ((struct capture *)argument)->over = true;
-    atomic_store(&any_over, true);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&sl_captured.lock);
+    ((struct sl_capture *)argument)->over = true;
+    atomic_store(&sl_captured.any_over, true);
+    pthread_mutex_unlock(&sl_captured.lock);
 }
 
 /* The number of the graph; 0: none of a capture. Precondition: the lock is held. */
 static uint64_t number_of(CUgraph graph)
 {
-    for (const struct capture *capture = captures; capture && graph; capture = capture->next)
+    for (const struct sl_capture *capture = sl_captured.captures; capture && graph; capture = capture->next)
         if (!capture->over && capture->graph == graph) return capture->number;
     return 0;
 }
 
 uint64_t sl_captured_graph(CUgraph graph)
 {
-    if (!atomic_load(&any)) return 0;
-    pthread_mutex_lock(&lock);
+    if (!atomic_load(&sl_captured.any)) return 0;
+    pthread_mutex_lock(&sl_captured.lock);
     uint64_t number = number_of(graph);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
     return number;
 }
 
 void sl_captured_graph_destroyed(CUgraph graph)
 {
-    if (!atomic_load(&any)) return;
-    pthread_mutex_lock(&lock);
-    for (struct capture *capture = captures; capture; capture = capture->next)
+    if (!atomic_load(&sl_captured.any)) return;
+    pthread_mutex_lock(&sl_captured.lock);
+    for (struct sl_capture *capture = sl_captured.captures; capture; capture = capture->next)
         if (capture->graph == graph) capture->graph = NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
 }
 
 /* Makes the graph that is being captured refer to a new entry. */
 static enum sl_status add_capture(const struct stream_capture *where)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    struct capture *capture = calloc(1, sizeof *capture);
+    struct sl_capture *capture = calloc(1, sizeof *capture);
     if (!capture) return SL_ERR_NO_MEMORY;
     capture->id = where->id;
     if (driver->user_object_create(&capture->object, capture, end_capture, 1,
                                    CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) != CUDA_SUCCESS)
         return SL_ERR_UNSUPPORTED; /* an object may refer to the entry all the same */
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&sl_captured.lock);
     capture->number = number_of(where->graph); /* several captures may extend one graph */
-    if (!capture->number) capture->number = ++graphs;
+    if (!capture->number) capture->number = ++sl_captured.graphs;
     capture->graph = where->graph;
-    capture->next = captures;
-    captures = capture;
-    pthread_mutex_unlock(&lock);
-    atomic_store(&any, true);
+    capture->next = sl_captured.captures;
+    sl_captured.captures = capture;
+    pthread_mutex_unlock(&sl_captured.lock);
+    atomic_store(&sl_captured.any, true);
     if (driver->graph_retain_user_object(where->graph, capture->object, 1, CU_GRAPH_USER_OBJECT_MOVE) ==
         CUDA_SUCCESS)
         return SL_OK;
     /* The graph may refer to the entry all the same, so that it must not be released. */
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&sl_captured.lock);
     capture->refused = true;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
     return SL_ERR_UNSUPPORTED;
 }
 
 /* The smallest fitting memory that the same capture freed, in order before the stream's next node, or NULL.
  * Precondition: the lock is held. */
-static struct memory *find_freed(struct capture *capture, unsigned long long stream, uint64_t bytes)
+static struct sl_captured_memory *find_freed(struct sl_capture *capture, unsigned long long stream,
+                                             uint64_t bytes)
 {
-    struct memory *best = NULL;
-    for (struct memory *memory = capture->memory; memory && stream; memory = memory->next)
+    struct sl_captured_memory *best = NULL;
+    for (struct sl_captured_memory *memory = capture->memory; memory && stream; memory = memory->next)
         if (memory->freed && memory->freed_by == stream && memory->bytes >= bytes &&
             LEAST_PART(memory->bytes) <= bytes && (!best || memory->bytes < best->bytes))
             best = memory;
@@ -176,31 +140,31 @@ static struct memory *find_freed(struct capture *capture, unsigned long long str
 static CUdeviceptr take_freed(const struct stream_capture *where, uint64_t bytes, bool *known)
 {
     CUdeviceptr address = 0;
-    pthread_mutex_lock(&lock);
-    struct capture *capture = find_capture(where->id);
-    struct memory *memory = capture ? find_freed(capture, where->stream, bytes) : NULL;
+    pthread_mutex_lock(&sl_captured.lock);
+    struct sl_capture *capture = find_capture(where->id);
+    struct sl_captured_memory *memory = capture ? find_freed(capture, where->stream, bytes) : NULL;
     if (memory) {
         memory->freed = false;
         address = memory->address;
-        atomic_fetch_add(&changes, 1);
+        atomic_fetch_add(&sl_captured.changes, 1);
     }
     *known = capture != NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
     return address;
 }
 
 /* False: the capture is over already, or out of host memory. */
-static bool add_memory(cuuint64_t id, struct memory *memory)
+static bool add_memory(cuuint64_t id, struct sl_captured_memory *memory)
 {
-    pthread_mutex_lock(&lock);
-    struct capture *capture = find_capture(id);
-    bool added = capture && sl_map_put(&addresses, memory->address, 0);
+    pthread_mutex_lock(&sl_captured.lock);
+    struct sl_capture *capture = find_capture(id);
+    bool added = capture && sl_map_put(&sl_captured.addresses, memory->address, 0);
     if (added) {
         memory->next = capture->memory;
         capture->memory = memory;
-        atomic_fetch_add(&changes, 1);
+        atomic_fetch_add(&sl_captured.changes, 1);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
     return added;
 }
 
@@ -216,13 +180,13 @@ bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUd
         *address = again;
         return true;
     }
-    struct memory *memory = NULL;
+    struct sl_captured_memory *memory = NULL;
     uint64_t given;
     enum sl_status status = known ? SL_OK : add_capture(&where);
     if (status == SL_OK && !(memory = calloc(1, sizeof *memory))) status = SL_ERR_NO_MEMORY;
     if (status == SL_OK) status = sl_runtime_alloc(bytes, sl_site_here(call.caller), 0, &given);
     if (status == SL_OK) {
-        *memory = (struct memory){.address = given, .bytes = bytes};
+        *memory = (struct sl_captured_memory){.address = given, .bytes = bytes};
         if (add_memory(where.id, memory)) {
             *address = given;
             return true;
@@ -237,19 +201,19 @@ bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUd
 /* Notes that launches of this graph free memory of another one. */
 static enum sl_status note_free(const struct stream_capture *where, CUdeviceptr address)
 {
-    struct freed_elsewhere *freed = malloc(sizeof *freed);
-    pthread_mutex_lock(&lock);
+    struct sl_freed_elsewhere *freed = malloc(sizeof *freed);
+    pthread_mutex_lock(&sl_captured.lock);
     bool known = find_capture(where->id) != NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
     enum sl_status status = !freed ? SL_ERR_NO_MEMORY : known ? SL_OK : add_capture(where);
-    pthread_mutex_lock(&lock);
-    struct capture *capture = status == SL_OK ? find_capture(where->id) : NULL;
+    pthread_mutex_lock(&sl_captured.lock);
+    struct sl_capture *capture = status == SL_OK ? find_capture(where->id) : NULL;
     if (capture) {
-        *freed = (struct freed_elsewhere){capture->frees, address};
+        *freed = (struct sl_freed_elsewhere){capture->frees, address};
         capture->frees = freed;
-        atomic_fetch_add(&changes, 1);
+        atomic_fetch_add(&sl_captured.changes, 1);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
     if (!capture) free(freed);
     return status;
 }
@@ -269,19 +233,19 @@ static CUresult free_of_another(const struct stream_capture *where, CUuserObject
 bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *result)
 {
     struct stream_capture where;
-    struct capture *owner;
-    if (!atomic_load(&any)) return false;
+    struct sl_capture *owner;
+    if (!atomic_load(&sl_captured.any)) return false;
     struct sl_answer captures_here = capture_of(stream, &where, result);
     if (!sl_is_yes(captures_here)) return !sl_is_no(captures_here);
-    pthread_mutex_lock(&lock);
-    struct memory *memory = find_memory(address, &owner);
+    pthread_mutex_lock(&sl_captured.lock);
+    struct sl_captured_memory *memory = sl_captured_find(address, &owner);
     bool was_freed = memory && memory->freed, own = memory && owner->id == where.id;
     CUuserObject object = memory ? owner->object : NULL;
     if (own) {
         memory->freed = true;
         memory->freed_by = where.stream;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
     if (!memory) return false;
     *result = was_freed ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (!own) *result = free_of_another(&where, object, address, was_freed);
@@ -308,183 +272,71 @@ static CUresult point_of(const CUstream *stream, CUevent *out)
 
 bool sl_captured_free(CUdeviceptr address, const CUstream *stream, CUresult *result)
 {
-    struct capture *owner;
-    if (!atomic_load(&any)) return false;
-    pthread_mutex_lock(&lock);
-    bool known = find_memory(address, &owner) != NULL;
-    pthread_mutex_unlock(&lock);
+    struct sl_capture *owner;
+    if (!atomic_load(&sl_captured.any)) return false;
+    pthread_mutex_lock(&sl_captured.lock);
+    bool known = sl_captured_find(address, &owner) != NULL;
+    pthread_mutex_unlock(&sl_captured.lock);
     if (!known) return false;
     CUevent behind;
     *result = point_of(stream, &behind);
     if (*result != CUDA_SUCCESS) return true; /* it stays in use */
-    pthread_mutex_lock(&lock);
-    struct memory *memory = find_memory(address, &owner);
+    pthread_mutex_lock(&sl_captured.lock);
+    struct sl_captured_memory *memory = sl_captured_find(address, &owner);
     *result = !memory || memory->freed || !memory->in_use ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (*result == CUDA_SUCCESS) {
         CUevent before = memory->behind;
         memory->in_use = false;
         memory->behind = behind;
         behind = before;
-        atomic_fetch_add(&changes, 1);
+        atomic_fetch_add(&sl_captured.changes, 1);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
     if (behind) sl_driver_functions()->event_destroy(behind);
     return true;
-}
-
-static bool touches(const struct sl_footprint *footprint, const struct memory *memory)
-{
-    for (uint32_t w = 0; w < footprint->count; w++)
-        if (footprint->words[w].address - memory->address < memory->bytes) return true;
-    return false;
-}
-
-/* Whether memory that the graph allocates, and does not free itself, is in use. Precondition: the lock is
- * held. */
-static bool holds_memory(uint64_t graph)
-{
-    for (const struct capture *capture = captures; capture && graph; capture = capture->next)
-        for (const struct memory *memory = capture->memory; memory; memory = memory->next)
-            if (capture->number == graph && !memory->freed && memory->in_use) return true;
-    return false;
-}
-
-/* Memory of other graphs that a launch of this one frees may be allocated again. Precondition: the lock is
- * held. */
-static void free_elsewhere(uint64_t graph)
-{
-    struct capture *owner;
-    for (const struct capture *capture = captures; capture && graph; capture = capture->next)
-        for (const struct freed_elsewhere *freed = capture->frees; freed; freed = freed->next) {
-            struct memory *memory = capture->number == graph ? find_memory(freed->address, &owner) : NULL;
-            if (!memory || !memory->in_use) continue;
-            memory->in_use = false;
-            atomic_fetch_add(&changes, 1);
-        }
-}
-
-/* Marks the memory that the launch allocates as in use. Returns a free that the launch has to wait for, of
- * memory at *address, or NULL. Memory that is not in use can only be touched by a launch of its own graph,
- * which allocates it. Precondition: the lock is held. */
-static CUevent take_into_use(uint64_t graph, const struct sl_footprint *footprint, CUdeviceptr *address)
-{
-    for (struct capture *capture = captures; capture; capture = capture->next)
-        for (struct memory *memory = capture->memory; memory; memory = memory->next) {
-            if (memory->freed || memory->in_use) continue;
-            if (!(graph && capture->number == graph) && !(footprint && touches(footprint, memory))) continue;
-            CUevent behind = memory->behind;
-            memory->in_use = true;
-            memory->behind = NULL;
-            *address = memory->address;
-            atomic_fetch_add(&changes, 1); /* another graph may free it */
-            if (behind) return behind;
-        }
-    return NULL;
-}
-
-/* One step of the launch. *behind: a free that it has to wait for, and then goes on; NULL: it was the last.
- */
-static CUresult take_step(struct sl_captured_part *part, const struct sl_footprint *footprint, bool first,
-                          CUdeviceptr *address, CUevent *behind)
-{
-    pthread_mutex_lock(&lock);
-    bool refused = first && !part->frees && holds_memory(part->graph);
-    *behind = refused ? NULL : take_into_use(part->graph, footprint, address);
-    if (!refused && !*behind) free_elsewhere(part->graph);
-    part->holds = holds_memory(part->graph);
-    part->seen = atomic_load(&changes);
-    pthread_mutex_unlock(&lock);
-    return refused ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-/* The launch cannot wait for the free and is not made: the next one waits for it. */
-static void put_back(struct sl_captured_part *part, CUdeviceptr address, CUevent behind)
-{
-    struct capture *owner;
-    pthread_mutex_lock(&lock);
-    struct memory *memory = find_memory(address, &owner);
-    bool kept = memory && !memory->behind;
-    if (kept) {
-        memory->in_use = false;
-        memory->behind = behind;
-    }
-    part->holds = holds_memory(part->graph);
-    part->seen = 0;
-    pthread_mutex_unlock(&lock);
-    if (!kept) sl_driver_functions()->event_destroy(behind);
-}
-
-CUresult sl_captured_launch(struct sl_captured_part *part, const struct sl_footprint *footprint,
-                            CUstream stream)
-{
-    CUdeviceptr address = 0;
-    CUevent behind;
-    if (part->seen == atomic_load(&changes))
-        return part->holds && !part->frees ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    CUresult result = take_step(part, footprint, true, &address, &behind);
-    while (behind) {
-        if (sl_runtime_order(stream, behind)) {
-            put_back(part, address, behind);
-            return CUDA_ERROR_UNKNOWN;
-        }
-        sl_driver_functions()->event_destroy(behind);
-        take_step(part, footprint, false, &address, &behind);
-    }
-    return result;
-}
-
-void sl_captured_launch_refused(struct sl_captured_part *part)
-{
-    if (!part->graph || part->frees) return;
-    pthread_mutex_lock(&lock);
-    for (struct capture *capture = captures; capture; capture = capture->next)
-        for (struct memory *memory = capture->memory; memory; memory = memory->next)
-            if (capture->number == part->graph && !memory->freed) memory->in_use = false;
-    atomic_fetch_add(&changes, 1);
-    pthread_mutex_unlock(&lock);
 }
 
 void sl_captured_out_of_order(CUstream stream)
 {
     struct stream_capture where = {0};
     CUresult refused;
-    if (!atomic_load(&any)) return;
+    if (!atomic_load(&sl_captured.any)) return;
     struct sl_answer captures_here = capture_of(stream, &where, &refused);
     if (sl_is_no(captures_here)) return;
     bool all = !sl_is_yes(captures_here); /* whichever capture it is */
-    pthread_mutex_lock(&lock);
-    for (struct capture *capture = captures; capture; capture = capture->next)
-        for (struct memory *memory = capture->memory; memory; memory = memory->next)
+    pthread_mutex_lock(&sl_captured.lock);
+    for (struct sl_capture *capture = sl_captured.captures; capture; capture = capture->next)
+        for (struct sl_captured_memory *memory = capture->memory; memory; memory = memory->next)
             if (all || (capture->id == where.id && (!where.stream || memory->freed_by == where.stream)))
                 memory->freed_by = 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
 }
 
 /* Removes the entries that are over from the list and returns them. */
-static struct capture *take_those_over(void)
+static struct sl_capture *take_those_over(void)
 {
-    struct capture *over = NULL;
-    pthread_mutex_lock(&lock);
-    atomic_store(&any_over, false);
-    for (struct capture **at = &captures; *at;) {
-        struct capture *capture = *at;
+    struct sl_capture *over = NULL;
+    pthread_mutex_lock(&sl_captured.lock);
+    atomic_store(&sl_captured.any_over, false);
+    for (struct sl_capture **at = &sl_captured.captures; *at;) {
+        struct sl_capture *capture = *at;
         if (!capture->over) {
             at = &capture->next;
             continue;
         }
-        for (struct memory *memory = capture->memory; memory; memory = memory->next)
-            sl_map_remove(&addresses, memory->address);
+        for (struct sl_captured_memory *memory = capture->memory; memory; memory = memory->next)
+            sl_map_remove(&sl_captured.addresses, memory->address);
         *at = capture->next;
         capture->next = over;
         over = capture;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sl_captured.lock);
     return over;
 }
 
 /* Frees memory at the end of its capture, unless a launch allocated it and nothing freed it since: such
  * memory outlives its graph, like any other allocation. */
-static void give_back(struct memory *memory)
+static void give_back(struct sl_captured_memory *memory)
 {
     if (memory->freed || !memory->in_use) sl_runtime_free(memory->address, NULL);
     if (memory->behind) sl_driver_functions()->event_destroy(memory->behind);
@@ -493,14 +345,14 @@ static void give_back(struct memory *memory)
 
 void sl_captured_settle(void)
 {
-    if (!atomic_load_explicit(&any_over, memory_order_relaxed)) return;
-    for (struct capture *capture = take_those_over(), *next; capture; capture = next) {
+    if (!atomic_load_explicit(&sl_captured.any_over, memory_order_relaxed)) return;
+    for (struct sl_capture *capture = take_those_over(), *next; capture; capture = next) {
         next = capture->next;
-        for (struct memory *memory = capture->memory, *following; memory; memory = following) {
+        for (struct sl_captured_memory *memory = capture->memory, *following; memory; memory = following) {
             following = memory->next;
             give_back(memory);
         }
-        for (struct freed_elsewhere *freed = capture->frees, *following; freed; freed = following) {
+        for (struct sl_freed_elsewhere *freed = capture->frees, *following; freed; freed = following) {
             following = freed->next;
             free(freed);
         }
@@ -511,23 +363,23 @@ void sl_captured_settle(void)
 void sl_captured_memory_gone(uint32_t core)
 {
     uint32_t owner;
-    struct memory *gone = NULL;
-    if (!atomic_load(&any)) return;
-    pthread_mutex_lock(&lock);
-    for (struct capture *capture = captures; capture; capture = capture->next)
-        for (struct memory **at = &capture->memory; *at;) {
-            struct memory *memory = *at;
+    struct sl_captured_memory *gone = NULL;
+    if (!atomic_load(&sl_captured.any)) return;
+    pthread_mutex_lock(&sl_captured.lock);
+    for (struct sl_capture *capture = sl_captured.captures; capture; capture = capture->next)
+        for (struct sl_captured_memory **at = &capture->memory; *at;) {
+            struct sl_captured_memory *memory = *at;
             if (!sl_cores_owner(memory->address, &owner) || owner != core) {
                 at = &memory->next;
                 continue;
             }
-            sl_map_remove(&addresses, memory->address);
+            sl_map_remove(&sl_captured.addresses, memory->address);
             *at = memory->next;
             memory->next = gone;
             gone = memory;
         }
-    pthread_mutex_unlock(&lock);
-    for (struct memory *next; gone; gone = next) {
+    pthread_mutex_unlock(&sl_captured.lock);
+    for (struct sl_captured_memory *next; gone; gone = next) {
         next = gone->next;
         free(gone);
     }
@@ -537,9 +389,9 @@ void sl_captured_memory_gone(uint32_t core)
  */
 void sl_captured_after_fork(void)
 {
-    pthread_mutex_init(&lock, NULL);
-    captures = NULL;
-    addresses = (struct sl_map){0};
-    atomic_store(&any, false);
-    atomic_store(&any_over, false);
+    pthread_mutex_init(&sl_captured.lock, NULL);
+    sl_captured.captures = NULL;
+    sl_captured.addresses = (struct sl_map){0};
+    atomic_store(&sl_captured.any, false);
+    atomic_store(&sl_captured.any_over, false);
 }

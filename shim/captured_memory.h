@@ -11,8 +11,6 @@
 
 #include "driver_api.h"
 
-struct sl_footprint;
-
 /* Allocates in the order of `stream`. True: *result is the program's answer. False: the stream does not
  * capture, or the driver has to be asked anyway. Precondition: sl_session_on_for_memory(). */
 bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUdeviceptr *address,
@@ -26,27 +24,10 @@ bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *r
  * in order, its error, and the memory stays in use. False: `address` is not captured memory. */
 bool sl_captured_free(CUdeviceptr address, const CUstream *stream, CUresult *result);
 
-/* What an executable graph has of captures. */
-struct sl_captured_part {
-    uint64_t graph; /* sl_captured_graph when it was instantiated or updated */
-    bool frees;     /* a launch frees what the last one allocated
-                       (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) */
-    bool holds;     /* the last launch allocated what only the program frees */
-    uint64_t seen;  /* for sl_captured_launch; 0 at first and whenever its footprint has changed */
-};
-
 /* The number of the captured graph that `graph` is; 0: it has no memory of a capture. */
 uint64_t sl_captured_graph(CUgraph graph);
 /* Before the driver's call, which may reuse the handle. */
 void sl_captured_graph_destroyed(CUgraph graph);
-
-/* Before the launch in `stream` of an executable graph that touches `footprint`: the stream waits for frees
- * in other streams. The driver's error if memory that the launch allocates was not freed since the last
- * one. */
-CUresult sl_captured_launch(struct sl_captured_part *part, const struct sl_footprint *footprint,
-                            CUstream stream);
-/* The driver refused that launch. */
-void sl_captured_launch_refused(struct sl_captured_part *part);
 
 /* The next node of `stream`, if it captures, may run before earlier captured work of the stream. */
 void sl_captured_out_of_order(CUstream stream);

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "captured_launch.h"
 #include "captured_memory.h"
 #include "graph_memory.h"
 #include "graph_walk.h"
