@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "capture.h"
 #include "core/runtime.h"
+#include "device/cuda_call.h"
 #include "driver.h"
 #include "physical.h"
 #include "session.h"
@@ -23,16 +24,6 @@ struct copies {
     struct copy *list;
     uint32_t count, capacity;
 };
-
-/* Once our memory is given up there is no way back, so a call that the driver refuses is tried again. */
-#define TRIES 8
-#define PERSIST(call)                                                                                        \
-    ({                                                                                                       \
-        CUresult persisted_;                                                                                 \
-        for (int tries_ = TRIES; (persisted_ = (call)) != CUDA_SUCCESS && --tries_ > 0;) {                   \
-        }                                                                                                    \
-        persisted_;                                                                                          \
-    })
 
 static CUresult refuse(const char *why)
 {
@@ -128,7 +119,7 @@ static void replace(struct copy *copy)
 static bool reserve_there(uint64_t begin, uint64_t bytes)
 {
     CUdeviceptr given;
-    if (PERSIST(sl_real.f_cuMemAddressReserve(&given, bytes, 0, begin, 0)) != CUDA_SUCCESS) return false;
+    if (SL_PERSIST(sl_real.f_cuMemAddressReserve(&given, bytes, 0, begin, 0)) != CUDA_SUCCESS) return false;
     if (given == begin) return true;
     sl_real.f_cuMemAddressFree(given, bytes);
     return false;
@@ -149,17 +140,17 @@ static bool gives_addresses_again(void)
     return atomic_load(&known) > 0;
 }
 
-/* Maps at the driver's addresses what was mapped at ours. */
+/* Maps at the driver's addresses what was mapped at ours, for which there is no way back. */
 static CUresult map_again(const struct copy *copy, CUdevice device)
 {
     const struct sl_mapped *from = &copy->from;
-    CUresult result = PERSIST(sl_real.f_cuMemMap(from->address, from->bytes, 0, copy->to, 0));
+    CUresult result = SL_PERSIST(sl_real.f_cuMemMap(from->address, from->bytes, 0, copy->to, 0));
     if (result != CUDA_SUCCESS) return result;
     sl_physical_mapped(from->address, from->bytes, copy->to);
     if (from->access != CU_MEM_ACCESS_FLAGS_PROT_NONE)
-        result = PERSIST(allow(from->address, from->bytes, device, from->access));
+        result = SL_PERSIST(allow(from->address, from->bytes, device, from->access));
     for (uint64_t rest = from->guests; rest && result == CUDA_SUCCESS; rest &= rest - 1)
-        result = PERSIST(
+        result = SL_PERSIST(
             allow(from->address, from->bytes, __builtin_ctzll(rest), CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
     return result;
 }

@@ -45,6 +45,15 @@ static void count_captures(int change)
     sl_runtime_capture(change);
 }
 
+/* The driver's call, which may make a stream capture. */
+#define ALONE(call)                                                                                          \
+    ({                                                                                                       \
+        struct sl_capture_begin begin_ = sl_runtime_capture_begins();                                        \
+        CUresult result_ = (call);                                                                           \
+        sl_runtime_capture_begun(begin_);                                                                    \
+        result_;                                                                                             \
+    })
+
 /* A capture is counted before it begins, because from then on other threads check whether a stream captures.
  * Captures of other contexts are counted too, because their context need not be current when they end, and so
  * are those after the session, because other threads may still be inside calls. */
@@ -55,7 +64,7 @@ static void count_captures(int change)
             note_before(call, stream);                                                                       \
             count_captures(1);                                                                               \
         }                                                                                                    \
-        CUresult begun_ = (begin);                                                                           \
+        CUresult begun_ = ALONE(begin);                                                                      \
         SL_TEST_DELAY(CAPTURE_BEGUN);                                                                        \
         if (counts_ && begun_ != CUDA_SUCCESS) count_captures(-1);                                           \
         begun_;                                                                                              \
@@ -83,9 +92,10 @@ CUresult sl_hook_cuStreamBeginCaptureToGraph(struct sl_call call, sl_fn_cuStream
 CUresult sl_hook_cuStreamWaitEvent(struct sl_call call, sl_fn_cuStreamWaitEvent *real, CUstream stream,
                                    CUevent event, unsigned flags)
 {
-    if (atomic_load(&captures) && SL_GUARD(WORK_BEFORE_DRAWN_IN)) note_before(call, stream);
+    bool joins = atomic_load(&captures) && SL_GUARD(WORK_BEFORE_DRAWN_IN);
+    if (joins) note_before(call, stream);
     if (sl_runtime_running() && sl_session_on()) sl_runtime_work_comes();
-    CUresult result = real(stream, event, flags);
+    CUresult result = joins ? ALONE(real(stream, event, flags)) : real(stream, event, flags);
     if (result == CUDA_SUCCESS && sl_runtime_running() && sl_session_on_stream(stream))
         sl_runtime_stream_waits(sl_work_stream(call, stream), event);
     return result;

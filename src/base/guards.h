@@ -31,7 +31,8 @@
     X(QUIET_BEFORE)           /* a launch made while it waits is not done */                                 \
     X(UNSURE_IS_AHEAD)        /* what could not be recorded has not passed */                                \
     X(UNKNOWN_IS_IN_USE)      /* a launch counts although it is not known whether its stream captures */     \
-    X(HANDLES_ARE_HELD)       /* no stream is destroyed while another thread records an event on it */
+    X(HANDLES_ARE_HELD)       /* no stream is destroyed while another thread records an event on it */       \
+    X(CAPTURE_BEGINS_ALONE)   /* nor begins to capture while another thread may wait for it */
 
 enum sl_guard {
     SL_GUARD_NONE,

@@ -28,6 +28,7 @@ static const struct {
     [SL_DELAY_FREE] = {512, 32},
     [SL_DELAY_POINTS] = {512, 32},
     [SL_DELAY_RECORD] = {64, 4},
+    [SL_DELAY_HELD_BACK] = {64, 4},
     [SL_DELAY_CAPTURE_BEGUN] = {64, 4},
     [SL_DELAY_FREED] = {512, 32},
 };

@@ -17,7 +17,8 @@ enum sl_delay_place {
     SL_DELAY_POINTS,        /* after the points of a free are recorded, before the memory counts as free */
     SL_DELAY_FREED,         /* after that, before its chunks are discarded */
     SL_DELAY_RECORD,        /* before streams that do not capture get the points of a free */
-    SL_DELAY_CAPTURE_BEGUN, /* after a stream began to capture, before the core knows */
+    SL_DELAY_HELD_BACK,     /* where a free waits until a capture has begun */
+    SL_DELAY_CAPTURE_BEGUN, /* after a stream began to capture */
     SL_DELAY_PLACES
 };
 

@@ -1,5 +1,7 @@
 #include "core/sync.h"
 
+#include <pthread.h>
+
 #include "base/guards.h"
 #include "base/test_delay.h"
 #include "core/core.h"
@@ -162,4 +164,18 @@ void sl_runtime_capture_may_begin(sl_stream stream)
 {
     struct sl_core *core = sl_core_running();
     if (core) sl_stream_may_capture(&core->streams, stream);
+}
+
+struct sl_capture_begin sl_runtime_capture_begins(void)
+{
+    struct sl_capture_begin begin = {.core = sl_core_running()};
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &begin.cancel_state);
+    if (begin.core) sl_streams_capture_begins(&begin.core->streams);
+    return begin;
+}
+
+void sl_runtime_capture_begun(struct sl_capture_begin begin)
+{
+    if (begin.core) sl_streams_capture_begun(&begin.core->streams);
+    pthread_setcancelstate(begin.cancel_state, NULL);
 }

@@ -6,10 +6,21 @@
 #include "base/types.h"
 #include "device/backend.h"
 
+struct sl_core;
+
 /* The program is about to begin a capture on the stream, or to make the stream wait while a capture is under
  * way, which may draw the stream in. Notes the stream's work so far, which a free during the capture has to
  * wait for. */
 void sl_runtime_capture_may_begin(sl_stream stream);
+
+/* Around the driver's call behind that: no other thread waits for a stream meanwhile. The calling thread does
+ * nothing else, and is not cancelled. */
+struct sl_capture_begin {
+    struct sl_core *core;
+    int cancel_state;
+};
+struct sl_capture_begin sl_runtime_capture_begins(void);
+void sl_runtime_capture_begun(struct sl_capture_begin begin);
 
 /* The program is about to destroy a stream, whose work may still run. */
 void sl_runtime_stream_gone(sl_stream stream);

@@ -34,9 +34,10 @@ static enum sl_status prefetch(struct sl_cuda *cuda, uint64_t address, uint64_t 
     const struct sl_cuda_driver *driver = cuda->driver;
     for (uint64_t at = 0; at < bytes; at += LARGEST_PREFETCH_BYTES) {
         uint64_t piece = bytes - at < LARGEST_PREFETCH_BYTES ? bytes - at : LARGEST_PREFETCH_BYTES;
-        CUresult result = SL_UNCANCELLED(driver->mem_prefetch(address + at, piece, to, 0, stream));
+        CUresult result =
+            SL_UNCANCELLED(SL_PERSIST(driver->mem_prefetch(address + at, piece, to, 0, stream)));
         if (result != CUDA_SUCCESS && sl_cuda_leaves_node(cuda, &to))
-            result = SL_UNCANCELLED(driver->mem_prefetch(address + at, piece, to, 0, stream));
+            result = SL_UNCANCELLED(SL_PERSIST(driver->mem_prefetch(address + at, piece, to, 0, stream)));
         enum sl_status status = sl_cuda_judge(cuda->driver, result, "cuMemPrefetchAsync");
         if (status) return status;
     }
@@ -62,7 +63,7 @@ static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
     if (!cuda->driver->mem_discard_batch) return evict(self, address, bytes);
     CUdeviceptr pointer = address;
     size_t size = bytes;
-    return SL_CUDA_CHECK(cuda, cuda->driver->mem_discard_batch(&pointer, &size, 1, 0, cuda->out),
+    return SL_CUDA_CHECK(cuda, SL_PERSIST(cuda->driver->mem_discard_batch(&pointer, &size, 1, 0, cuda->out)),
                          "cuMemDiscardBatchAsync");
 }
 

@@ -84,6 +84,17 @@ void sl_cuda_leave(const struct sl_cuda *cuda, enum sl_cuda_entry entry);
         inside_;                                                                                             \
     })
 
+/* A call that may be made twice is made again while it is refused, unless the device is lost: a refusal now
+ * and then is invisible. The driver's last answer. */
+#define SL_PERSIST(call)                                                                                     \
+    ({                                                                                                       \
+        CUresult persisted_;                                                                                 \
+        int tries_ = SL_CUDA_TRIES;                                                                          \
+        do persisted_ = (call);                                                                              \
+        while (persisted_ != CUDA_SUCCESS && !sl_cuda_error_lasts(persisted_) && --tries_ > 0);              \
+        persisted_;                                                                                          \
+    })
+
 #define SL_CUDA_CHECK(cuda, call, what) sl_cuda_judge((cuda)->driver, SL_UNCANCELLED(call), what)
 
 #endif

@@ -44,29 +44,30 @@ CUmemLocation sl_cuda_device(const struct sl_cuda *cuda)
     return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device};
 }
 
+static CUresult advise(const struct sl_cuda *cuda, CUdeviceptr slab, uint64_t bytes, CUmem_advise advice,
+                       CUmemLocation location)
+{
+    return SL_UNCANCELLED(SL_PERSIST(cuda->driver->mem_advise(slab, bytes, advice, location)));
+}
+
 /* Prefers host memory and maps it for the device: nothing becomes resident unless it is fetched. */
 static enum sl_status keep_from_moving(struct sl_cuda *cuda, CUdeviceptr slab, uint64_t bytes)
 {
-    const struct sl_cuda_driver *driver = cuda->driver;
     CUmemLocation host = sl_cuda_host(cuda);
-    CUmem_advise advice = CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
-    CUresult result = SL_UNCANCELLED(driver->mem_advise(slab, bytes, advice, host));
+    CUresult result = advise(cuda, slab, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host);
     if (result != CUDA_SUCCESS && sl_cuda_leaves_node(cuda, &host))
-        result = SL_UNCANCELLED(driver->mem_advise(slab, bytes, advice, host));
+        result = advise(cuda, slab, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host);
     enum sl_status status = sl_cuda_judge(cuda->driver, result, "cuMemAdvise (preferred location)");
     if (status) return status;
-    return SL_CUDA_CHECK(cuda,
-                         driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, sl_cuda_device(cuda)),
-                         "cuMemAdvise (accessed by)");
+    result = advise(cuda, slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, sl_cuda_device(cuda));
+    return sl_cuda_judge(cuda->driver, result, "cuMemAdvise (accessed by)");
 }
 
 /* Maps the slab for another device. Without this, memory that the device touches would move home to the
  * host. */
 static void let_in(const struct sl_cuda *guest, uint64_t slab, uint64_t bytes)
 {
-    if (guest->moves)
-        SL_UNCANCELLED(
-            guest->driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, sl_cuda_device(guest)));
+    if (guest->moves) advise(guest, slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, sl_cuda_device(guest));
 }
 
 /* Adds the slab to the list and maps it for the other devices. */
@@ -83,10 +84,7 @@ static void add_slab(struct sl_cuda *cuda, struct sl_cuda_slab *slab)
 /* The driver may be about to get the addresses for something else, so a refused free is tried again. */
 static CUresult give_back(const struct sl_cuda *cuda, CUdeviceptr given)
 {
-    CUresult result = CUDA_ERROR_UNKNOWN;
-    for (int t = 0; t < SL_CUDA_TRIES && result != CUDA_SUCCESS; t++)
-        result = SL_BESIDE_CAPTURES(cuda->driver, cuda->driver->mem_free(given));
-    return result;
+    return SL_BESIDE_CAPTURES(cuda->driver, SL_PERSIST(cuda->driver->mem_free(given)));
 }
 
 enum sl_status sl_cuda_slab_new(void *self, uint64_t bytes, uint64_t *address)
@@ -98,7 +96,8 @@ enum sl_status sl_cuda_slab_new(void *self, uint64_t bytes, uint64_t *address)
     CUdeviceptr given;
     CUresult result = SL_IN_CONTEXT(
         cuda, sl_cuda_enter(cuda),
-        SL_BESIDE_CAPTURES(driver, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL)));
+        SL_BESIDE_CAPTURES(
+            driver, SL_PERSIST(driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL))));
     enum sl_status status = sl_cuda_judge(driver, result, "cuMemAllocManaged");
     if (status) {
         free(slab);

@@ -224,6 +224,19 @@ static bool wait_for_gone(struct sl_streams *streams)
     return done;
 }
 
+/* Handles may be used until sl_frees_let_go. A capture that is about to begin is waited for: a wait for its
+ * stream would end it. Precondition: no lock is held, since those who hold may want it. */
+static uint32_t hold(struct sl_streams *streams)
+{
+    for (;;) {
+        uint32_t held = sl_frees_hold(streams->frees);
+        if (!atomic_load(&streams->beginning) || !SL_GUARD(CAPTURE_BEGINS_ALONE)) return held;
+        sl_frees_let_go(streams->frees, held);
+        SL_TEST_DELAY(HELD_BACK);
+        sched_yield();
+    }
+}
+
 /* Without memory: waits on the host for one stream after the other. False: some work may not be done. */
 static bool finish_each(struct sl_streams *streams)
 {
@@ -233,8 +246,8 @@ static bool finish_each(struct sl_streams *streams)
         for (uint32_t i = 0;; i++) {
             struct sl_free_stream stream;
             sl_event_handle before;
+            uint32_t held = hold(streams);
             sl_lock(streams->order);
-            uint32_t held = sl_frees_hold(streams->frees);
             bool any = streams->active >> s & 1 && stream_at(streams, s, i, &stream);
             struct sl_answer capturing = any ? captures(streams, stream.handle) : sl_no_answer();
             bool covered = before_capture(streams, s, &before);
@@ -274,8 +287,8 @@ static struct sl_answer are_plain(struct sl_streams *streams, const struct activ
 /* One try. Returns whether *out is to be used; unknown: the driver did not say. */
 static struct sl_answer record_all(struct sl_streams *streams, struct sl_points **out)
 {
+    uint32_t held = hold(streams);
     sl_lock(streams->order);
-    uint32_t held = sl_frees_hold(streams->frees);
     struct active *active = list_active(streams);
     sl_unlock(streams->order);
     if (!active) {
@@ -373,8 +386,6 @@ void sl_stream_may_capture(struct sl_streams *streams, sl_stream stream)
 {
     const struct sl_backend *backend = streams->migrator->backend;
     sl_frees_flush(streams->frees);
-    /* What another thread records or waits for now must not fall into the capture. */
-    sl_frees_wait_for_holders(streams->frees);
     struct sl_answer capturing = backend->stream_capturing(backend->self, stream);
     if (sl_is_yes(capturing)) return;
     sl_lock(streams->order);
@@ -395,4 +406,15 @@ void sl_stream_may_capture(struct sl_streams *streams, sl_stream stream)
     uint64_t bit = (uint64_t)1 << s;
     streams->uncovered = status ? streams->uncovered | bit : streams->uncovered & ~bit;
     sl_unlock(streams->order);
+}
+
+void sl_streams_capture_begins(struct sl_streams *streams)
+{
+    atomic_fetch_add(&streams->beginning, 1);
+    sl_frees_wait_for_holders(streams->frees);
+}
+
+void sl_streams_capture_begun(struct sl_streams *streams)
+{
+    atomic_fetch_sub(&streams->beginning, 1);
 }

@@ -25,14 +25,15 @@ struct sl_streams {
     uint32_t last;   /* the number asked for last */
     sl_stream *more; /* streams without a number of their own */
     uint32_t more_count, more_capacity;
-    uint64_t uncovered;   /* bits of the streams whose work before their capture has no event */
-    bool unlisted;        /* a stream is neither in `known` nor in `more` */
+    uint64_t uncovered; /* bits of the streams whose work before their capture has no event */
+    bool unlisted;      /* a stream is neither in `known` nor in `more` */
     /* Bits of the streams used since the program last waited for its whole context. Written under the order
      * lock, by the functions below. */
     _Atomic uint64_t active;
-    struct sl_waits gone; /* events behind work of streams destroyed since then */
-    _Atomic int captures; /* stream captures under way or about to begin, in the process */
+    struct sl_waits gone;          /* events behind work of streams destroyed since then */
+    _Atomic int captures;          /* stream captures under way or about to begin, in the process */
     _Atomic uint64_t capture_ends; /* how often a capture was about to end */
+    _Atomic uint32_t beginning;    /* calls under way that may make a stream capture */
 };
 
 /* The serial of stream number `s`; 0: several streams share the number. */
@@ -92,5 +93,10 @@ void sl_stream_gone(struct sl_streams *streams, sl_stream stream);
 /* The program may begin to capture on the stream. Enqueues, as the previous two functions do: the order lock
  * must not be held. */
 void sl_stream_may_capture(struct sl_streams *streams, sl_stream stream);
+/* Between these two, behind sl_stream_may_capture, the driver's call begins the capture, and the calling
+ * thread does nothing else. No other thread waits for a stream meanwhile, since that would end the capture.
+ * The order lock must not be held. */
+void sl_streams_capture_begins(struct sl_streams *streams);
+void sl_streams_capture_begun(struct sl_streams *streams);
 
 #endif

@@ -662,6 +662,38 @@ static bool a_stream_lives_while_an_event_is_recorded_on_it(void)
     return !atomic_load(&destroyed_meanwhile);
 }
 
+static _Atomic bool held_back, given;
+
+static void note_held_back(enum sl_delay_place place)
+{
+    if (place == SL_DELAY_HELD_BACK) atomic_store(&held_back, true);
+}
+
+static void *give_to_all(void *memory)
+{
+    sl_runtime_free(*(uint64_t *)memory, NULL);
+    atomic_store(&given, true);
+    return NULL;
+}
+
+/* A wait for a stream that captures ends its capture. */
+static bool no_free_looks_at_streams_while_a_capture_begins(void)
+{
+    pthread_t other;
+    start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    sl_runtime_capture_may_begin(stream(A));
+    struct sl_capture_begin begin = sl_runtime_capture_begins();
+    sl_test_delay_hook = note_held_back;
+    if (pthread_create(&other, NULL, give_to_all, &memory)) exit(2);
+    while (!atomic_load(&held_back) && !atomic_load(&given)) sched_yield();
+    bool waits = !atomic_load(&given);
+    sl_runtime_capture_begun(begin);
+    pthread_join(other, NULL);
+    return waits;
+}
+
 static const struct scenario {
     enum sl_guard guard;
     const char *name;
@@ -703,6 +735,7 @@ static const struct scenario {
     SCENARIO(UNSURE_IS_AHEAD, what_cannot_be_recorded_is_not_given_out),
     SCENARIO(UNKNOWN_IS_IN_USE, a_launch_that_may_be_captured_uses_memory),
     SCENARIO(HANDLES_ARE_HELD, a_stream_lives_while_an_event_is_recorded_on_it),
+    SCENARIO(CAPTURE_BEGINS_ALONE, no_free_looks_at_streams_while_a_capture_begins),
 };
 
 /* --- locks: what docs/concurrency.md forbids ends a build with checks --- */

@@ -98,6 +98,7 @@ static CUresult create_event(CUevent *event, unsigned flags)
 }
 
 static CUmemLocation preferred, prefetched; /* the last */
+static int refusals;                        /* of movements, to come */
 
 static CUresult judge_location(CUmemLocation location)
 {
@@ -114,6 +115,7 @@ static CUresult prefetch(CUdeviceptr address, size_t bytes, CUmemLocation locati
                          CUstream stream)
 {
     (void)address, (void)bytes, (void)flags, (void)stream;
+    if (refusals > 0 && refusals--) return CUDA_ERROR_UNKNOWN;
     prefetched = location;
     return judge_location(location);
 }
@@ -265,6 +267,31 @@ static void a_node_that_is_full_is_left(void **state)
     host_node = 0;
 }
 
+static CUresult discard(CUdeviceptr *addresses, size_t *bytes, size_t count, unsigned long long flags,
+                        CUstream stream)
+{
+    (void)addresses, (void)bytes, (void)count, (void)flags, (void)stream;
+    return refusals > 0 && refusals-- ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+/* Else one refused call would stop all movement for the rest of the run. */
+static void a_movement_that_is_refused_now_and_then_is_made(void **state)
+{
+    (void)state;
+    driver.mem_discard_batch = discard;
+    refusals = 2;
+    assert_int_equal(backend.fetch(backend.self, SL_GIB, SL_MIB), SL_OK);
+    refusals = 1;
+    assert_int_equal(backend.evict(backend.self, SL_GIB, SL_MIB), SL_OK);
+    refusals = 3;
+    assert_int_equal(backend.discard(backend.self, SL_GIB, SL_MIB), SL_OK);
+    assert_int_equal(refusals, 0);
+    refusals = 1000;
+    assert_int_equal(backend.fetch(backend.self, SL_GIB, SL_MIB), SL_ERR_DRIVER);
+    assert_int_equal(backend.discard(backend.self, SL_GIB, SL_MIB), SL_ERR_DRIVER);
+    refusals = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +301,7 @@ int main(void)
         cmocka_unit_test(any_host_memory_will_do),
         cmocka_unit_test(the_kernel_knows_the_nearest_node),
         cmocka_unit_test(a_node_that_is_full_is_left),
+        cmocka_unit_test(a_movement_that_is_refused_now_and_then_is_made),
     };
     return cmocka_run_group_tests(tests, open_backend, close_backend);
 }

@@ -135,6 +135,28 @@ static void without_the_mode_the_call_is_not_made(void **state)
     assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 }
 
+static CUresult answer_of(CUresult first, CUresult then)
+{
+    return calls++ ? then : first;
+}
+
+/* A refusal now and then is invisible; one for good is asked for a few times; after a fault there is nothing
+ * to ask. */
+static void what_is_refused_is_tried_again(void **state)
+{
+    (void)state;
+    assert_int_equal(SL_PERSIST(answer_of(CUDA_ERROR_UNKNOWN, CUDA_SUCCESS)), CUDA_SUCCESS);
+    assert_int_equal(calls, 2);
+    calls = 0;
+    assert_int_equal(SL_PERSIST(answer_of(CUDA_ERROR_UNKNOWN, CUDA_ERROR_INVALID_VALUE)),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(calls, SL_CUDA_TRIES);
+    calls = 0;
+    assert_int_equal(SL_PERSIST(answer_of(CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_SUCCESS)),
+                     CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(calls, 1);
+}
+
 static CUresult call_inside(void)
 {
     calls++;
@@ -179,6 +201,7 @@ int main(void)
         cmocka_unit_test_setup(a_call_beside_captures_leaves_the_mode_as_it_was, start),
         cmocka_unit_test_setup(the_mode_is_given_back_at_a_second_try, start),
         cmocka_unit_test_setup(without_the_mode_the_call_is_not_made, start),
+        cmocka_unit_test_setup(what_is_refused_is_tried_again, start),
         cmocka_unit_test_setup(a_call_is_made_in_its_context, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

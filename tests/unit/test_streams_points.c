@@ -3,6 +3,7 @@
 #include "move/streams.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -139,6 +140,41 @@ static void points_are_recorded_until_they_are_plain(void **state)
 }
 
 /* --- captures --- */
+
+static _Atomic bool begun;
+
+static void *begin_capture(void *unused)
+{
+    sl_streams_capture_begins(&streams);
+    atomic_store(&begun, true);
+    sl_streams_capture_begun(&streams);
+    return unused;
+}
+
+static pthread_t beginner;
+static bool begun_meanwhile;
+
+static void begin_while_recording(void)
+{
+    uint32_t epoch = atomic_load(&frees.epoch);
+    device.recording = NULL;
+    assert_int_equal(pthread_create(&beginner, NULL, begin_capture, NULL), 0);
+    while (atomic_load(&frees.epoch) == epoch && !atomic_load(&begun)) sched_yield();
+    begun_meanwhile = atomic_load(&begun);
+}
+
+/* What is recorded or waited for would fall into the capture. */
+static void no_capture_begins_while_another_thread_records(void **state)
+{
+    (void)state;
+    use(&handles[0]);
+    device.recording = begin_while_recording;
+    record_points((const sl_stream[]){&handles[0]}, 1);
+    pthread_join(beginner, NULL);
+    assert_false(begun_meanwhile);
+    assert_true(begun);
+    assert_int_equal(record_points((const sl_stream[]){&handles[0]}, 1), 1);
+}
 
 /* Only what has work needs an event in front of its capture. */
 static void a_capture_hides_only_work(void **state)
@@ -301,6 +337,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_given_before_is_waited_for, start, stop),
         cmocka_unit_test_setup_teardown(what_is_waited_for_is_waited_for_by_others_too, start, stop),
         cmocka_unit_test_setup_teardown(points_are_recorded_until_they_are_plain, start, stop),
+        cmocka_unit_test_setup_teardown(no_capture_begins_while_another_thread_records, start, stop),
         cmocka_unit_test_setup_teardown(a_capture_hides_only_work, start, stop),
         cmocka_unit_test_setup_teardown(without_an_event_the_host_waits, start, stop),
         cmocka_unit_test_setup_teardown(a_capturing_stream_that_is_gone_is_waited_for, start, stop),
