@@ -520,22 +520,30 @@ void sc_queue_takes_long(struct sc_op *op)
     pthread_cond_broadcast(&queue.progress);
 }
 
-static bool context_done(void *context)
+struct context_wait {
+    const struct sc_context *context;
+    uint64_t last; /* operation */
+};
+
+static bool context_done(void *argument)
 {
-    for (struct sc_op *op = queue.first_pending; op; op = op->next_pending)
-        if (op->wanted && op->context == context) return false;
+    const struct context_wait *wait = argument;
+    for (const struct sc_op *op = queue.first_pending; op && op->id <= wait->last; op = op->next_pending)
+        if (op->context == wait->context) return false;
     return true;
 }
 
-/* Executes the context's pending work; operations that other threads submit meanwhile may remain. */
+/* Executes the context's pending work. Operations that other threads submit meanwhile may remain, also those
+ * that they wait for: else a thread among busy ones might never return. */
 static void require_context(struct sc_context *context)
 {
+    struct context_wait wait = {context, queue.last_pending ? queue.last_pending->id : 0};
     for (struct sc_op *op = queue.last_pending; op; op = op->previous_pending) {
         if (op->context == context) op->wanted = true;
         if (op->wanted)
             for (size_t i = 0; i < op->dependency_count; i++) op->dependencies[i]->wanted = true;
     }
-    run_until(context_done, context, FOR_ALL);
+    run_until(context_done, &wait, FOR_ALL);
 }
 
 static bool all_timed(void *id)
