@@ -4,6 +4,7 @@
 
 #include "captured_table.h"
 #include "core/runtime.h"
+#include "device/cuda_call.h"
 #include "driver.h"
 #include "memory.h"
 #include "session.h"
@@ -19,8 +20,6 @@ struct stream_capture {
     unsigned long long stream; /* its id; 0: unknown */
 };
 
-enum { TRIES = 8 };
-
 /* Whether the stream captures. Unknown: the driver does not say; *refused is its status. */
 static struct sl_answer capture_of(CUstream stream, struct stream_capture *out, CUresult *refused)
 {
@@ -29,9 +28,8 @@ static struct sl_answer capture_of(CUstream stream, struct stream_capture *out, 
     if (!driver || !driver->stream_get_capture_info || !driver->user_object_create ||
         !driver->graph_retain_user_object)
         return sl_answer_of(false);
-    *refused = CUDA_ERROR_UNKNOWN;
-    for (int t = 0; t < TRIES && *refused != CUDA_SUCCESS; t++)
-        *refused = driver->stream_get_capture_info(stream, &status, &out->id, &out->graph, NULL, NULL);
+    *refused =
+        SL_PERSIST(driver->stream_get_capture_info(stream, &status, &out->id, &out->graph, NULL, NULL));
     if (*refused != CUDA_SUCCESS) return sl_no_answer();
     if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return sl_answer_of(false);
     if (!driver->stream_get_id || driver->stream_get_id(stream, &out->stream) != CUDA_SUCCESS)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "device/cuda_call.h"
 #include "driver.h"
 #include "stream_state.h"
 #include "work.h"
@@ -105,7 +106,13 @@ struct sl_held *sl_hold(struct sl_call call, CUstream stream)
     return hold(what);
 }
 
-enum { TRIES = 8 };
+/* The driver may say that it refused a call and run the function all the same: each try has a reference. */
+static CUresult try_to_let_go(const struct sl_cuda_driver *driver, CUstream stream, struct sl_held *held)
+{
+    CUresult result = driver->launch_host_func(stream, run_host_function, held);
+    if (result != CUDA_SUCCESS) atomic_fetch_add(&held->references, 1);
+    return result;
+}
 
 /* Enqueues a host function behind the wait, even if the driver says that it refused the wait; when the
  * function runs, the wait is over. If it cannot be enqueued behind a wait, the stream counts as held up for
@@ -113,10 +120,8 @@ enum { TRIES = 8 };
 CUresult sl_let_go_behind(struct sl_call call, CUstream stream, struct sl_held *held, CUresult result)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    CUresult behind = CUDA_ERROR_UNKNOWN;
     if (!held) return result;
-    for (int t = 0; t < TRIES && behind != CUDA_SUCCESS; t++)
-        behind = driver->launch_host_func(sl_work_stream(call, stream), run_host_function, held);
+    CUresult behind = SL_PERSIST(try_to_let_go(driver, sl_work_stream(call, stream), held));
     if (behind != CUDA_SUCCESS && result != CUDA_SUCCESS)
         count_down(held);
     else if (behind != CUDA_SUCCESS)

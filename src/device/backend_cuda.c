@@ -1,9 +1,6 @@
 #include "device/backend_cuda.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/host_memory.h"
 #include "base/locks.h"

@@ -211,6 +211,7 @@ static bool wait_for_gone(struct sl_streams *streams)
     sl_lock(streams->order);
     bool done = !streams->gone.unsure;
     for (uint32_t i = 0; i < streams->gone.count && done; i++) {
+        /* Grown before: without memory sl_waits_add would wait, under the lock. */
         done = sl_grow(&gone.at, &gone.capacity, gone.count, sizeof *gone.at);
         if (done) sl_waits_add(&gone, &streams->gone.at[i], streams->frees);
     }

@@ -37,8 +37,8 @@ def functions():
     return sorted(set(names))
 
 
-def rule(chance, names):
-    name = chance.choice(ORDER if chance.random() < 0.7 else names)
+def rule(chance, names, only):
+    name = only or chance.choice(ORDER if chance.random() < 0.7 else names)
     when = chance.choice([f"every={n}" for n in (2, 3, 5)] + [f"p={p}:seed={chance.randrange(1000)}" for p in (0.5, 0.1, 0.02)] +
                          [f"once={chance.randint(1, 60)}"])
     error = chance.choice(list(ERRORS))
@@ -48,7 +48,7 @@ def rule(chance, names):
 
 def variables_for(number, names, only):
     chance = random.Random(number)
-    rules = [rule(chance, [only] if only else names) for _ in range(chance.choice([1, 1, 1, 2, 3]))]
+    rules = [rule(chance, names, only) for _ in range(chance.choice([1, 1, 1, 2, 3]))]
     variables = {
         "SOFTCUDA_FAULT": ";".join(rules),
         "SOFTCUDA_SCHEDULE": chance.choice(["late", "late", "eager", f"random:{number}"]),
