@@ -23,10 +23,14 @@ void sl_frees_let_go(struct sl_frees *frees, uint32_t held)
     atomic_fetch_sub(&frees->holders[held], 1);
 }
 
+/* Who comes from now on counts in the other half, so that the first loop ends. Another thread that waits may
+ * have done the same just before, so that those who hold now may be in either half. */
 void sl_frees_wait_for_holders(struct sl_frees *frees)
 {
     uint32_t before = atomic_fetch_add(&frees->epoch, 1) & 1;
     while (atomic_load(&frees->holders[before])) sched_yield();
+    atomic_fetch_add(&frees->epoch, 1);
+    while (atomic_load(&frees->holders[!before])) sched_yield();
 }
 
 /* Precondition: the lock is held, except at close. */

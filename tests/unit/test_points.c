@@ -2,6 +2,7 @@
  * passed.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,6 +114,40 @@ static void holders_are_waited_for(void **state)
     sl_points_void(&frees, record(&on_b));
 }
 
+static _Atomic bool is_held, too_early;
+static _Atomic int returned;
+
+static void *wait_for_holders(void *unused)
+{
+    (void)unused;
+    sl_frees_wait_for_holders(&frees);
+    if (atomic_load(&is_held)) atomic_store(&too_early, true);
+    atomic_fetch_add(&returned, 1);
+    return NULL;
+}
+
+/* One of those who wait must not make another one overlook a holder. The yields give a thread that does not
+ * wait the time to return. */
+static void all_who_wait_see_the_holder(void **state)
+{
+    (void)state;
+    enum { WAITERS = 3, YIELDS = 2000 };
+    pthread_t threads[WAITERS];
+    atomic_store(&is_held, true);
+    uint32_t held = sl_frees_hold(&frees);
+    for (int t = 0; t < WAITERS; t++) {
+        uint32_t epoch = atomic_load(&frees.epoch);
+        assert_int_equal(pthread_create(&threads[t], NULL, wait_for_holders, NULL), 0);
+        while (atomic_load(&frees.epoch) == epoch) sched_yield();
+    }
+    for (int i = 0; i < YIELDS && !atomic_load(&returned); i++) sched_yield();
+    atomic_store(&is_held, false);
+    sl_frees_let_go(&frees, held);
+    for (int t = 0; t < WAITERS; t++) assert_int_equal(pthread_join(threads[t], NULL), 0);
+    assert_false(atomic_load(&too_early));
+    assert_int_equal(atomic_load(&returned), WAITERS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +156,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_open_point_that_is_refused_is_ahead, start, stop),
         cmocka_unit_test_setup_teardown(without_events_the_unknown_stands_for_them, start, stop),
         cmocka_unit_test_setup_teardown(holders_are_waited_for, start, stop),
+        cmocka_unit_test_setup_teardown(all_who_wait_see_the_holder, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
