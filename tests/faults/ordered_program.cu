@@ -27,9 +27,9 @@ enum { THREADS = 3, FEW = 4, MANY = 30, MOST_STREAMS = MANY, BLOCKS = 12, MIB = 
 /* For calls that may be made again: a refusal now and then must not end the run before its waits are tried. */
 #define again(call)                                                                                          \
     do {                                                                                                     \
-        int tries = 0;                                                                                       \
-        while ((call) && ++tries < 40) cudaGetLastError();                                                   \
-        if (tries) must(tries == 40 ? cudaErrorUnknown : cudaSuccess);                                       \
+        int result, tries = 0;                                                                               \
+        while ((result = (int)(call)) && ++tries < 40) cudaGetLastError();                                   \
+        must(result);                                                                                        \
     } while (0)
 
 extern "C" __global__ void write_all(uint32_t *to, uint32_t words, uint32_t value)
