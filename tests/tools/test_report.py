@@ -164,7 +164,8 @@ class Figures(ReportTest):
         fetches = [record for record in records if record["type"] == "move" and record["kind"] == "fetch"]
         for one in known:
             self.assertEqual(one["bytes"], slots[one["slot"]])
-            newest = [record for record in fetches if record["chunk"] == one["chunk"] and record["tick"] <= one["tick"]][-1]
+            newest = max((record for record in fetches if record["chunk"] == one["chunk"] and record["tick"] <= one["tick"]),
+                         key=lambda record: (record["tick"], record["time_ns"]))
             self.assertEqual(one["cause"], newest["cause"], one)
 
     def test_foreign_and_small_ones(self):
@@ -192,6 +193,20 @@ class Figures(ReportTest):
         self.assertEqual(stalls, {"count": 8, "ns": 2400, "groups": 1, "longest": [
             {"count": 8, "ns": 2400, "longest_ns": 300, "tick": 1, "phase": "other", "kernel": HOSTILE, "cause": "demand", "chunk": 1,
              "slot": 1, "bytes": 4 * MIB, "site": "0xa", "title": shown_title(HOSTILE + "+0x10")}]})
+
+    def test_fetches_that_were_recorded_late(self):
+        """The daemon's fetch for launch 2, recorded behind one for launch 3, is what launch 2 waited for."""
+        path = write_trace(self.folder / "late.slt", [
+            ("budget", dict(time=1000, a=8 * MIB, b=2 * MIB, c=1 << 30)), ("kernel", dict(id=1, time=1000), "add"),
+            ("slab", dict(time=1000, a=0x40000000, b=16 * MIB)), ("alloc", dict(time=1000, id=1, a=0x40000000, b=2 * MIB, c=10)),
+            ("move", dict(flags=FETCH | DEMAND, id=0, tick=1, time=1001, a=2 * MIB)),
+            *[record for tick in (1, 2, 3) for record in (
+                ("launch", dict(id=1, tick=tick, time=1000 + 1000 * tick)), ("access", dict(id=1, tick=tick, b=2 * MIB)))],
+            ("move", dict(flags=FETCH | DEMAND, id=1, tick=3, time=4100, a=2 * MIB)),
+            ("move", dict(flags=FETCH, id=0, tick=2, time=4200, a=2 * MIB)),
+            ("stall", dict(tick=3, time=4300, a=300, b=1, c=2)), ("iteration", dict(id=1, tick=3, time=4400, a=1))])
+        longest = self.report(path).data["traces"][0]["stalls"]["longest"]
+        self.assertEqual([(one["tick"], one["chunk"], one["cause"]) for one in longest], [(2, 0, "plan")])
 
     def test_lines_of_python(self):
         """A stall is told with the innermost line that allocated, and the page has the frames of each site."""

@@ -1,5 +1,6 @@
 #include "tools/analyses/stall_causes.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
@@ -17,7 +18,9 @@ struct waiting {
 struct search {
     const struct model *model;
     const struct phases *phases;
-    struct sl_map fetch_of_chunk; /* chunk + 1 -> its newest fetch, in the model's moves */
+    /* The model's moves by tick, and those of one tick by time: a thread may have been slow to record. */
+    struct model_move *moves;
+    struct sl_map fetch_of_chunk; /* chunk + 1 -> its newest fetch, in `moves` */
     struct sl_map by_key;
     struct stall_causes *out;
     uint32_t room;
@@ -81,7 +84,7 @@ static bool add_stall(struct search *search, const struct model_stall *stall, ui
                                 .chunk = found.chunk,
                                 .slot = found.slot,
                                 .cause = found.fetch == SL_NONE ? MOVE_CAUSES
-                                                                : search->model->moves.at[found.fetch].cause,
+                                                                : search->moves[found.fetch].cause,
                                 .phase = launch == SL_NONE ? PHASE_OTHER : search->phases->of_launch[launch]};
     uint64_t key = key_of(search, launch, &cause);
     uint32_t index = sl_map_get(&search->by_key, key);
@@ -105,14 +108,22 @@ static bool add_stall(struct search *search, const struct model_stall *stall, ui
 
 static bool follow_moves(struct search *search, uint64_t tick, size_t *next)
 {
-    const struct model *model = search->model;
-    for (; *next < model->moves.count && model->moves.at[*next].tick <= tick; ++*next) {
-        const struct model_move *move = &model->moves.at[*next];
+    for (; *next < search->model->moves.count && search->moves[*next].tick <= tick; ++*next) {
+        const struct model_move *move = &search->moves[*next];
         if (move->kind == SL_ACTION_FETCH &&
             !sl_map_put(&search->fetch_of_chunk, (uint64_t)move->chunk + 1, (uint32_t)*next))
             return false;
     }
     return true;
+}
+
+static bool sort_moves(struct search *search)
+{
+    size_t count = search->model->moves.count;
+    search->moves = malloc((count + 1) * sizeof(*search->moves));
+    if (!search->moves) return false;
+    for (size_t i = 0; i < count; i++) search->moves[i] = search->model->moves.at[i];
+    return sort_by_key(search->moves, count, sizeof(*search->moves), offsetof(struct model_move, tick));
 }
 
 static int by_time(const void *one, const void *other)
@@ -131,6 +142,7 @@ bool stall_causes_find(const struct model *model, const struct phases *phases, u
     bool good = waiting;
     for (size_t i = 0; i < model->stalls.count && good; i++)
         waiting[i] = (struct waiting){model->stalls.at[i].launch, &model->stalls.at[i]};
+    good = good && sort_moves(&search);
     good = good && sort_by_key(waiting, model->stalls.count, sizeof(*waiting), 0);
     size_t next = 0;
     for (size_t i = 0; i < model->stalls.count && good; i++) {
@@ -144,6 +156,7 @@ bool stall_causes_find(const struct model *model, const struct phases *phases, u
     sl_map_free(&search.fetch_of_chunk);
     sl_map_free(&search.by_key);
     free(waiting);
+    free(search.moves);
     return good;
 }
 
