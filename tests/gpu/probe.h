@@ -22,6 +22,7 @@ struct probe {
     int repeat;          /* measurements of which the fastest counts */
     int product_width;   /* of the square matrices */
     bool can_discard;
+    CUevent origin; /* of the device's clock, if that is used (clock.h), or NULL */
 };
 
 /* The image of kernels.cu. */

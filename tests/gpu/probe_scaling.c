@@ -1,10 +1,11 @@
 /* How prefetches scale: by the number of threads, each with a stream of its own, on one managed range and on
  * a range for each thread, by the size of a call, on streams that are idle or wait for an event, which is
- * done or is not; one direction alone and both. Wall-clock time from the first call until the last byte has
+ * done or is not; one direction alone and both. Time (clock.h) from the first call until the last byte has
  * moved. */
 #include <pthread.h>
 #include <stdio.h>
 
+#include "clock.h"
 #include "probe.h"
 
 enum { MOST_THREADS = 8 };
@@ -42,6 +43,8 @@ struct worker {
     CUstream stream;
     CUevent before, end;
     pthread_barrier_t *start;
+    struct turns *turns;
+    int index;
     double begun, finished, call_seconds, longest_call_seconds;
 };
 
@@ -50,22 +53,27 @@ static void *issue(void *argument)
     struct worker *worker = argument;
     enum state state = worker->setup->state;
     uint64_t step = worker->setup->call_bytes;
+    struct clock clock;
     MUST(cu.cuCtxSetCurrent(worker->probe->context));
+    clock_begin(&clock, worker->probe);
     pthread_barrier_wait(worker->start);
-    worker->begun = now_seconds();
+    worker->begun = clock_seconds(&clock);
     for (uint64_t at = 0; at < worker->bytes; at += step) {
-        double before = now_seconds();
+        double before = clock_seconds(&clock);
+        if (worker->probe->origin) turns_take(worker->turns, worker->index, before);
         if (state == WAIT_DONE || (state == WAIT_PENDING && at == 0))
             MUST(cu.cuStreamWaitEvent(worker->stream, worker->before, 0));
         prefetch(worker->probe, worker->base + at, step, worker->to_device, worker->stream);
-        double seconds = now_seconds() - before;
+        double seconds = clock_seconds(&clock) - before;
         worker->call_seconds += seconds;
         if (seconds > worker->longest_call_seconds) worker->longest_call_seconds = seconds;
         if (state == IDLE || state == WAIT_DONE) MUST(cu.cuStreamSynchronize(worker->stream));
     }
     MUST(cu.cuEventRecord(worker->end, worker->stream));
     MUST(cu.cuEventSynchronize(worker->end));
-    worker->finished = now_seconds();
+    worker->finished = clock_seconds(&clock);
+    turns_leave(worker->turns, worker->index);
+    clock_end(&clock);
     return NULL;
 }
 
@@ -100,7 +108,8 @@ static struct result summarise(const struct worker *workers, const struct setup 
 
 /* Each thread's memory, moved to where it comes from. */
 static void make_workers(struct worker *workers, const struct probe *probe, const struct setup *setup,
-                         const struct ranges *ranges, const CUstream *streams, pthread_barrier_t *start)
+                         const struct ranges *ranges, const CUstream *streams, pthread_barrier_t *start,
+                         struct turns *turns)
 {
     for (int i = 0; i < setup->threads; i++) {
         CUdeviceptr part = ranges->one + (uint64_t)i * ranges->bytes_each;
@@ -113,7 +122,9 @@ static void make_workers(struct worker *workers, const struct probe *probe, cons
                             .stream = streams[i],
                             .before = event_new(),
                             .end = event_new(),
-                            .start = start};
+                            .start = start,
+                            .turns = turns,
+                            .index = i};
         MUST(cu.cuEventRecord(workers[i].before, streams[i]));
         prefetch(probe, workers[i].base, workers[i].bytes, !workers[i].to_device, streams[i]);
         MUST(cu.cuStreamSynchronize(streams[i]));
@@ -126,10 +137,12 @@ static struct result measure(const struct probe *probe, const struct setup *setu
     struct worker workers[MOST_THREADS];
     pthread_t threads[MOST_THREADS];
     pthread_barrier_t start;
+    struct turns turns;
     CUstream gate = stream_new();
     CUevent released = event_new();
     pthread_barrier_init(&start, NULL, (unsigned)setup->threads + 1);
-    make_workers(workers, probe, setup, ranges, streams, &start);
+    turns_begin(&turns, setup->threads);
+    make_workers(workers, probe, setup, ranges, streams, &start, &turns);
     for (int i = 0; i < setup->threads; i++) pthread_create(&threads[i], NULL, issue, &workers[i]);
     if (setup->state == WAIT_PENDING) {
         launch_spin(probe, gate);
@@ -138,6 +151,7 @@ static struct result measure(const struct probe *probe, const struct setup *setu
     }
     pthread_barrier_wait(&start);
     for (int i = 0; i < setup->threads; i++) pthread_join(threads[i], NULL);
+    MUST(cu.cuCtxSynchronize()); /* a simulated clock does not know that this thread has waited */
     struct result result = summarise(workers, setup, released);
     for (int i = 0; i < setup->threads; i++) {
         MUST(cu.cuEventDestroy(workers[i].before));
@@ -145,6 +159,7 @@ static struct result measure(const struct probe *probe, const struct setup *setu
     }
     MUST(cu.cuEventDestroy(released));
     MUST(cu.cuStreamDestroy(gate));
+    turns_end(&turns);
     pthread_barrier_destroy(&start);
     return result;
 }
@@ -181,8 +196,10 @@ static void measure_ours(const struct probe *probe, uint64_t call_bytes, const s
     struct setup setup = {BOTH, 1, call_bytes, false, QUEUED, "both"};
     struct result best = {0};
     CUevent used = event_new(), made_room = event_new();
+    struct clock clock;
     uint64_t half = ranges->bytes_each * MOST_THREADS / 2;
     if (half < call_bytes) return;
+    clock_begin(&clock, probe);
     for (int i = 0; i < probe->repeat; i++) {
         struct result result = {0};
         prefetch(probe, ranges->one, half, true, streams[OUT]);
@@ -190,28 +207,29 @@ static void measure_ours(const struct probe *probe, uint64_t call_bytes, const s
         MUST(cu.cuEventRecord(used, streams[IN]));
         MUST(cu.cuStreamSynchronize(streams[OUT]));
         MUST(cu.cuStreamSynchronize(streams[IN]));
-        double begun = now_seconds(), calls = 0;
+        double begun = clock_seconds(&clock), calls = 0;
         for (uint64_t at = 0; at + call_bytes <= half; at += call_bytes, calls += 2) {
-            double before = now_seconds();
+            double before = clock_seconds(&clock);
             MUST(cu.cuStreamWaitEvent(streams[OUT], used, 0));
             prefetch(probe, ranges->one + at, call_bytes, false, streams[OUT]);
             MUST(cu.cuEventRecord(made_room, streams[OUT]));
-            double between = now_seconds();
+            double between = clock_seconds(&clock);
             MUST(cu.cuStreamWaitEvent(streams[IN], made_room, 0));
             prefetch(probe, ranges->one + half + at, call_bytes, true, streams[IN]);
-            double after = now_seconds(), longest = after - between;
+            double after = clock_seconds(&clock), longest = after - between;
             if (between - before > longest) longest = between - before;
             result.call_seconds += after - before;
             if (longest > result.longest_call_seconds) result.longest_call_seconds = longest;
         }
         MUST(cu.cuStreamSynchronize(streams[OUT]));
         MUST(cu.cuStreamSynchronize(streams[IN]));
-        double seconds = now_seconds() - begun, bytes = (double)(half / call_bytes * call_bytes);
+        double seconds = clock_seconds(&clock) - begun, bytes = (double)(half / call_bytes * call_bytes);
         result.gbps[IN] = result.gbps[OUT] = bytes / seconds * 1e-9;
         result.call_seconds /= calls;
         if (result.gbps[IN] > best.gbps[IN]) best = result;
     }
     print_result(&setup, "ours", &best);
+    clock_end(&clock);
     MUST(cu.cuEventDestroy(used));
     MUST(cu.cuEventDestroy(made_room));
 }

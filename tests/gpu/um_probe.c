@@ -1,5 +1,6 @@
-/* um_probe PART [--bytes N] [--spin N] [--repeat N] [--width N]: how unified memory behaves on this machine.
- * Exit status: 0 measured, 1 something failed, 2 wrong usage, 77 the machine cannot do it. */
+/* um_probe PART [--bytes N] [--spin N] [--repeat N] [--width N] [--clock host|device]: how unified memory
+ * behaves on this machine. Exit status: 0 measured, 1 something failed, 2 wrong usage, 77 the machine cannot
+ * do it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ enum { PART_COUNT = sizeof parts / sizeof *parts };
 struct arguments {
     int part;
     long long bytes, spin, repeat, width;
+    bool device_clock;
 };
 
 static bool read_number(const char *text, long long *out)
@@ -50,7 +52,7 @@ static bool read_arguments(struct arguments *out, int argc, char **argv)
                    {"--spin", &out->spin},
                    {"--repeat", &out->repeat},
                    {"--width", &out->width}};
-    *out = (struct arguments){-1, 4ll << 30, 1ll << 40, 3, 2048};
+    *out = (struct arguments){-1, 4ll << 30, 1ll << 40, 3, 2048, false};
     if (argc < 2) return false;
     for (int i = 0; i < PART_COUNT; i++)
         if (!strcmp(argv[1], parts[i].name)) out->part = i;
@@ -59,6 +61,10 @@ static bool read_arguments(struct arguments *out, int argc, char **argv)
         for (size_t o = 0; o < sizeof options / sizeof *options; o++)
             if (!strcmp(argv[i], options[o].name) && i + 1 < argc)
                 known = read_number(argv[i + 1], options[o].value);
+        if (!strcmp(argv[i], "--clock") && i + 1 < argc) {
+            out->device_clock = !strcmp(argv[i + 1], "device");
+            known = out->device_clock || !strcmp(argv[i + 1], "host");
+        }
         if (!known) return false;
     }
     return out->part >= 0 && out->width % 16 == 0 && out->width <= 1 << 15;
@@ -150,6 +156,9 @@ static void probe_open(struct probe *probe, const struct arguments *arguments)
     probe->product_width = (int)arguments->width;
     probe->bytes = bytes_to_use((uint64_t)arguments->bytes);
     calibrate_spin(probe, (uint64_t)arguments->spin);
+    if (!arguments->device_clock) return;
+    probe->origin = event_new();
+    MUST(cu.cuEventRecord(probe->origin, NULL));
 }
 
 int main(int argc, char **argv)
@@ -158,7 +167,8 @@ int main(int argc, char **argv)
     struct probe probe = {0};
     int concurrent = 0;
     if (!read_arguments(&arguments, argc, argv)) {
-        fprintf(stderr, "usage: um_probe PART [--bytes N] [--spin N] [--repeat N] [--width N]\nparts:");
+        fprintf(stderr, "usage: um_probe PART [--bytes N] [--spin N] [--repeat N] [--width N] "
+                        "[--clock host|device]\nparts:");
         for (int i = 0; i < PART_COUNT; i++) fprintf(stderr, " %s", parts[i].name);
         fprintf(stderr, "\n");
         return EXIT_USAGE;

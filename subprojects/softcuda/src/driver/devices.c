@@ -81,6 +81,28 @@ int sc_device_root_port(int physical)
     return physical / (group < 1 ? 1 : group);
 }
 
+/* Migrations of 4 KiB pages reach so much (docs/driver-model.md of sluice). */
+#define SMALL_PAGES_GBPS 8.0
+#define SMALL_PAGES_UNMAP_NS 130000
+
+static struct sc_driver_costs driver_of(const struct sc_options *o)
+{
+    struct sc_driver_costs costs = {
+        .is_real = strcmp(o->driver, "ideal") != 0,
+        .map_ns = o->map_ns,
+        .unmap_ns = o->unmap_ns,
+        .remap_ns = o->remap_ns,
+        .discard_ns = o->discard_ns,
+        .retire_ns = o->retire_ns,
+        .both_part = o->both_part,
+        .page_factor = 1,
+    };
+    if (!o->small_pages) return costs;
+    if (costs.unmap_ns < SMALL_PAGES_UNMAP_NS) costs.unmap_ns = SMALL_PAGES_UNMAP_NS;
+    if (o->link_in_gbps > SMALL_PAGES_GBPS) costs.page_factor = SMALL_PAGES_GBPS / o->link_in_gbps;
+    return costs;
+}
+
 static struct sc_machine machine_of(const struct sc_options *o, int physical)
 {
     double part = 1.0 / sc_devices_of_link(physical);
@@ -96,6 +118,7 @@ static struct sc_machine machine_of(const struct sc_options *o, int physical)
         .launch_ns = o->launch_ns,
         .node_ns = o->node_ns,
         .fault_ns = o->fault_ns,
+        .driver = driver_of(o),
     };
 }
 

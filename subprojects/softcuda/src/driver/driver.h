@@ -48,6 +48,7 @@ struct sc_context {
     size_t left_count;
     struct sc_past left_past; /* frees of those streams: before the legacy stream's next operation */
     uint64_t last_end_ns;     /* of the operations that have times so far */
+    uint64_t waited_ns;       /* up to there the host has waited for all of them */
     struct sc_clock *reached; /* the clock of those operations, for races.h, or NULL */
 };
 
@@ -81,6 +82,7 @@ struct sc_thread {
     struct sc_thread *next;
     bool started, gone;
     uint64_t clock_ns, pending_ns;
+    struct sc_order order;
     uint64_t last_entry;
     unsigned vain_polls;       /* queries in a row that returned "not ready" because other ranks delay the
                                   times */

@@ -12,9 +12,15 @@ void sc_managed_init(struct sc_managed *managed, uint64_t capacity_bytes)
     managed->order.previous = managed->order.next = &managed->order;
 }
 
+static void free_range(struct sc_managed_range *range)
+{
+    sc_timeline_destroy(&range->page_tables);
+    free(range);
+}
+
 void sc_managed_destroy(struct sc_managed *managed)
 {
-    for (size_t i = 0; i < managed->range_count; i++) free(managed->ranges[i]);
+    for (size_t i = 0; i < managed->range_count; i++) free_range(managed->ranges[i]);
     free(managed->ranges);
     sc_managed_init(managed, 0);
 }
@@ -61,13 +67,18 @@ bool sc_managed_allocate(struct sc_managed *managed, uint64_t begin, uint64_t by
     return true;
 }
 
-struct sc_managed_block *sc_managed_find(struct sc_managed *managed, uint64_t address)
+struct sc_managed_range *sc_managed_range_of(struct sc_managed *managed, uint64_t address)
 {
     size_t at = upper_bound(managed, address);
     if (!at) return NULL;
     struct sc_managed_range *range = managed->ranges[at - 1];
-    uint64_t index = (address - range->begin) >> SC_BLOCK_SHIFT;
-    return index < range->block_count ? &range->blocks[index] : NULL;
+    return (address - range->begin) >> SC_BLOCK_SHIFT < range->block_count ? range : NULL;
+}
+
+struct sc_managed_block *sc_managed_find(struct sc_managed *managed, uint64_t address)
+{
+    struct sc_managed_range *range = sc_managed_range_of(managed, address);
+    return range ? &range->blocks[(address - range->begin) >> SC_BLOCK_SHIFT] : NULL;
 }
 
 static void append(struct sc_managed *managed, struct sc_managed_block *block)
@@ -118,6 +129,7 @@ static bool enter_device(struct sc_managed *managed, struct sc_managed_block *bl
 {
     if (!make_room(managed, block->bytes, effect)) return false;
     block->residency |= SC_ON_DEVICE;
+    if (!block->read_mostly) block->host_mapped = false;
     managed->resident_bytes += block->bytes;
     effect->gained_bytes += block->bytes;
     append(managed, block);
@@ -133,7 +145,7 @@ void sc_managed_free(struct sc_managed *managed, uint64_t begin, struct sc_effec
     managed->range_count--;
     memmove(managed->ranges + at - 1, managed->ranges + at,
             (managed->range_count - (at - 1)) * sizeof *managed->ranges);
-    free(range);
+    free_range(range);
 }
 
 void sc_managed_charge(struct sc_managed *managed, int64_t bytes, struct sc_effect *effect)
@@ -240,6 +252,7 @@ static void prefetch_block(struct sc_managed *managed, struct sc_managed_block *
     /* A read-mostly copy on the device survives a prefetch to the host. */
     if (!block->read_mostly) leave_device(managed, block, action->effect);
     block->residency |= SC_ON_HOST;
+    block->host_mapped = true;
 }
 
 void sc_managed_prefetch(struct sc_managed *managed, uint64_t address, uint64_t bytes, enum sc_place to,
@@ -262,6 +275,7 @@ static void discard_block(struct sc_managed *managed, struct sc_managed_block *b
 {
     leave_device(managed, block, action->effect);
     block->residency = 0;
+    block->host_mapped = false;
 }
 
 void sc_managed_discard(struct sc_managed *managed, uint64_t address, uint64_t bytes,

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "timeline.h"
+
 #define SC_BLOCK_SHIFT 21
 #define SC_BLOCK_BYTES (UINT64_C(1) << SC_BLOCK_SHIFT)
 
@@ -56,6 +58,7 @@ struct sc_managed_block {
     uint8_t residency;                /* enum sc_residency, or-ed */
     uint8_t preferred, last_prefetch; /* enum sc_place */
     bool accessed_by_device, accessed_by_host, read_mostly;
+    bool host_mapped; /* the CPU has page-table entries for it, of a prefetch to the host */
     uint64_t home_ns; /* set when another device recalled the block: its frame counts as used until then
                          (views.h); or 0 */
 };
@@ -63,6 +66,7 @@ struct sc_managed_block {
 struct sc_managed_range {
     uint64_t begin, bytes; /* begin is a multiple of SC_BLOCK_BYTES */
     size_t block_count;
+    struct sc_timeline page_tables; /* when a thread changes the CPU's entries: one after the other */
     struct sc_managed_block blocks[];
 };
 
@@ -108,7 +112,8 @@ void sc_managed_touch(struct sc_managed *managed, uint64_t address, uint64_t byt
 void sc_managed_populate(struct sc_managed *managed, uint64_t address, uint64_t bytes,
                          struct sc_effect *effect);
 
-/* The block that holds `address`, or NULL. */
+/* The range and the block that hold `address`, or NULL. */
+struct sc_managed_range *sc_managed_range_of(struct sc_managed *managed, uint64_t address);
 struct sc_managed_block *sc_managed_find(struct sc_managed *managed, uint64_t address);
 
 /* Bytes of [address, address + bytes) that are on the device. Nothing moves. */

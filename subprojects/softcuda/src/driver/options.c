@@ -25,6 +25,24 @@ static const struct profile profiles[] = {
 #undef SC_PROFILE
 };
 
+struct driver {
+    const char *name;
+    const char *map_ns, *unmap_ns, *remap_ns, *discard_ns, *retire_ns, *both_part;
+};
+
+static const struct driver drivers[] = {
+#define SC_DRIVER(...) {__VA_ARGS__},
+#include "drivers.def"
+#undef SC_DRIVER
+};
+
+static const struct driver *find_driver(const char *name)
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
+        if (!strcmp(drivers[i].name, name)) return &drivers[i];
+    return NULL;
+}
+
 static const struct profile *find_profile(const char *name)
 {
     for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++)
@@ -32,21 +50,27 @@ static const struct profile *find_profile(const char *name)
     return NULL;
 }
 
-/* The profile's default for `field`. */
-static const char *profile_value(const struct profile *profile, const char *field)
+/* The default for `field` that the profile or the driver has. */
+static const char *own_value(const struct profile *profile, const struct driver *driver, const char *field)
 {
-#define FROM(name)                                                                                           \
-    if (!strcmp(field, #name)) return profile->name
-    FROM(memory_bytes);
-    FROM(device_gbps);
-    FROM(tflops);
-    FROM(launch_ns);
-    FROM(link_in_gbps);
-    FROM(link_out_gbps);
-    FROM(link_both_gbps);
-    FROM(fault_ns);
-    FROM(capability);
-    FROM(processors);
+#define FROM(owner, name)                                                                                    \
+    if (!strcmp(field, #name)) return owner->name
+    FROM(profile, memory_bytes);
+    FROM(profile, device_gbps);
+    FROM(profile, tflops);
+    FROM(profile, launch_ns);
+    FROM(profile, link_in_gbps);
+    FROM(profile, link_out_gbps);
+    FROM(profile, link_both_gbps);
+    FROM(profile, fault_ns);
+    FROM(profile, capability);
+    FROM(profile, processors);
+    FROM(driver, map_ns);
+    FROM(driver, unmap_ns);
+    FROM(driver, remap_ns);
+    FROM(driver, discard_ns);
+    FROM(driver, retire_ns);
+    FROM(driver, both_part);
 #undef FROM
     return "0";
 }
@@ -67,6 +91,22 @@ static bool parse_REAL(const char *text, double *out)
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end || !isfinite(value) || value <= 0) return false;
+    *out = value;
+    return true;
+}
+
+static bool parse_COST(const char *text, uint64_t *out)
+{
+    uint64_t value;
+    if (!parse_COUNT(text, &value) || value > 1000000000) return false;
+    *out = value;
+    return true;
+}
+
+static bool parse_PART(const char *text, double *out)
+{
+    double value;
+    if (!parse_REAL(text, &value) || value > 1) return false;
     *out = value;
     return true;
 }
@@ -136,9 +176,17 @@ unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const ch
         profile = find_profile("h100-pcie5");
         bad++;
     }
+    name = lookup("DRIVER");
+    const struct driver *driver = find_driver(name && *name ? name : "ideal");
+    if (!driver) {
+        sc_log("SOFTCUDA_DRIVER=%s is not a driver; taking ideal", name);
+        driver = find_driver("ideal");
+        bad++;
+    }
 #define SC_OPTION(field, variable, type, fallback, help)                                                     \
     {                                                                                                        \
-        const char *base = fallback ? fallback : profile_value(profile, #field), *text = lookup(variable);   \
+        const char *base = fallback ? fallback : own_value(profile, driver, #field);                         \
+        const char *text = lookup(variable);                                                                 \
         if (!text || !*text) text = base;                                                                    \
         if (!parse_##type(text, &out->field)) {                                                              \
             sc_log("SOFTCUDA_%s=%s is not a valid value; taking %s", variable, text, base);                  \
@@ -149,6 +197,12 @@ unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const ch
 #include "options.def"
 #undef SC_OPTION
     out->profile = profile->name;
+    out->driver = driver->name;
+    out->small_pages = !strcmp(out->host_pages, "4K");
+    if (!out->small_pages && strcmp(out->host_pages, "2M")) {
+        sc_log("SOFTCUDA_HOST_PAGES=%s is not 2M or 4K; taking 2M", out->host_pages);
+        bad++;
+    }
     if (!parse_schedule(out)) {
         sc_log("SOFTCUDA_SCHEDULE=%s is not eager, late or random:SEED; taking late", out->schedule);
         bad++;
@@ -238,7 +292,9 @@ const char *sc_options_visible_devices(void)
 #define SHOW_TEXT(value) "%s", value
 #define SHOW_SIZE(value) "%llu bytes", (unsigned long long)(value)
 #define SHOW_COUNT(value) "%llu", (unsigned long long)(value)
+#define SHOW_COST(value) SHOW_COUNT(value)
 #define SHOW_REAL(value) "%g", value
+#define SHOW_PART(value) SHOW_REAL(value)
 
 void sc_options_log(const struct sc_options *options)
 {

@@ -2,11 +2,14 @@
 #ifndef SOFTCUDA_OPTIONS_H
 #define SOFTCUDA_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef uint64_t sc_option_SIZE;
 typedef uint64_t sc_option_COUNT;
+typedef uint64_t sc_option_COST;
 typedef double sc_option_REAL;
+typedef double sc_option_PART;
 typedef const char *sc_option_TEXT;
 
 enum sc_race_mode { SC_RACES_OFF, SC_RACES_REPORT, SC_RACES_ERROR };
@@ -19,6 +22,7 @@ struct sc_options {
     enum sc_schedule order; /* parsed from `schedule` */
     uint64_t seed;
     enum sc_race_mode race_mode; /* parsed from `races` */
+    bool small_pages;            /* parsed from `host_pages` */
 };
 
 /* The options, read from the environment at the first call. A value that does not parse is logged once and

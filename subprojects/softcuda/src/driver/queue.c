@@ -790,6 +790,7 @@ bool sc_queue_ended(struct sc_op *op)
         if (!ended) thread->pending_ns += sc_options()->poll_ns;
     }
     if (ended) sc_races_waited(op);
+    op->known_ended |= ended;
     sc_op_unref(op);
     return ended;
 }

@@ -140,6 +140,7 @@ struct sc_op {
     bool held;          /* used by queue.c only */
     bool timed;
     bool meets_peers;  /* executed together with launches of other ranks (peers.h) */
+    bool known_ended;  /* the host has waited for it, or asked */
     bool said_ended;   /* a query reported it as ended before its times were known */
     bool arrived, met; /* if meets_peers: its ready time was reported to the peers; its times are known */
     bool takes_long;   /* for such a launch and for host functions: entries that do not depend on it no longer

@@ -1,4 +1,5 @@
 /* Assigns executed entries their place on the simulated clock. */
+#include "moves.h"
 #include "native.h"
 #include "neighbours.h"
 #include "queue.h"
@@ -17,6 +18,8 @@ static const char *const kind_names[] = {
     [SC_OP_FREE] = "free",         [SC_OP_JOIN] = "join",       [SC_OP_GRAPH_MEMORY] = "graph_memory",
     [SC_OP_ALLOCATE] = "allocate",
 };
+
+static struct sc_moves moves;
 
 static FILE *timeline;
 static bool timeline_tried;
@@ -64,16 +67,18 @@ static uint64_t max_ns(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Advances the submitting thread's clock to this entry. A new thread starts at the time of the last call of
- * any thread. */
+static uint64_t last_call_ns, last_return_ns; /* of the last call of any thread */
+
+/* Advances the submitting thread's clock to this entry. A new thread starts when the last call returns: that
+ * of the thread which makes it, if no others are busy. */
 static void tick_host(struct sc_op *op)
 {
-    static uint64_t last_call_ns;
     struct sc_thread *thread = op->thread;
-    if (!thread->started || sc_options()->causal) thread->clock_ns = max_ns(thread->clock_ns, last_call_ns);
+    if (!thread->started) thread->clock_ns = max_ns(thread->clock_ns, last_return_ns);
+    if (sc_options()->causal) thread->clock_ns = max_ns(thread->clock_ns, last_call_ns);
     thread->started = true;
     thread->clock_ns += op->call_ns;
-    last_call_ns = thread->clock_ns;
+    last_call_ns = last_return_ns = thread->clock_ns;
 }
 
 static void describe(const struct sc_op *op, struct sc_work *work)
@@ -210,33 +215,63 @@ static void note_end(struct sc_op *op, const struct sc_effect *effect)
     sc_touched_write(op);
 }
 
+/* If the stream is idle, the driver moves memory inside the call, and the caller waits for it. */
+static bool stream_is_idle(const struct sc_op *op)
+{
+    const struct sc_driver_costs *costs = &op->device->timing.machine.driver;
+    if (!costs->is_real) return !op->has_predecessor || op->dependencies[0]->end_ns <= op->thread->clock_ns;
+    for (size_t i = 0; i < op->dependency_count; i++) {
+        const struct sc_op *before = op->dependencies[i];
+        bool is_known = before->known_ended || (op->context && before->end_ns <= op->context->waited_ns);
+        if (before->end_ns + (is_known ? 0 : costs->retire_ns) > op->thread->clock_ns) return false;
+    }
+    return true;
+}
+
+/* Whether the caller waits for the operation's end. */
+static bool holds_caller(const struct sc_op *op)
+{
+    bool moves_any =
+        op->kind == SC_OP_PREFETCH || op->kind == SC_OP_DISCARD || op->kind == SC_OP_DISCARD_PREFETCH;
+    return op->device->timing.machine.driver.is_real ? moves_any : moves_to_host(op);
+}
+
 static void time_stream_op(struct sc_op *op, uint64_t waited_ns)
 {
     struct sc_thread *thread = op->thread;
-    /* If the stream is idle, the driver evicts inside the call, and the caller waits for it. */
-    bool idle = !op->has_predecessor || op->dependencies[0]->end_ns <= thread->clock_ns;
-    struct sc_work work = {.ready_ns = max_ns(thread->clock_ns, waited_ns)};
+    bool idle = stream_is_idle(op);
+    struct sc_work work = {.ready_ns = max_ns(thread->clock_ns, waited_ns),
+                           .order = &thread->order,
+                           .moves = &moves,
+                           .is_deferred = !idle};
     struct sc_placed placed = {.start_ns = work.ready_ns, .end_ns = work.ready_ns};
     if (!op->dropped) place(op, &work, &placed);
     op->start_ns = placed.start_ns;
     op->end_ns = placed.end_ns;
-    if (moves_to_host(op) && idle) thread->clock_ns = max_ns(thread->clock_ns, op->end_ns);
+    if (holds_caller(op) && idle) {
+        thread->clock_ns = max_ns(thread->clock_ns, op->end_ns);
+        op->known_ended = true;
+    }
     if (op->kind == SC_OP_FREE)
         sc_timing_charge(&op->free.device->timing, op->end_ns, -(int64_t)op->free.charged_bytes);
     note_end(op, &placed.effect);
 }
 
-/* Folds the footprint to bound its memory: no change can happen before the slowest thread's clock. */
+/* Bounds the memory of footprints and engines: no change can happen before the slowest thread's clock. */
 static void fold(struct sc_device *device)
 {
     struct sc_timing *timing = &device->timing;
-    if (timing->footprint.count + timing->allocated.count < device->fold_at) return;
+    if (timing->footprint.count + timing->allocated.count + sc_timing_remembered(timing) < device->fold_at)
+        return;
     uint64_t low_ns = UINT64_MAX;
     for (struct sc_thread *thread = sc_threads(); thread; thread = thread->next)
         if (thread->started && !thread->gone && thread->clock_ns < low_ns) low_ns = thread->clock_ns;
     sc_footprint_fold(&timing->footprint, low_ns);
     sc_footprint_fold(&timing->allocated, low_ns);
-    device->fold_at = SC_FOLD_AT + 2 * (timing->footprint.count + timing->allocated.count);
+    sc_timing_forget(timing, low_ns);
+    sc_timeline_forget(&moves.worker, low_ns);
+    device->fold_at =
+        SC_FOLD_AT + 2 * (timing->footprint.count + timing->allocated.count + sc_timing_remembered(timing));
 }
 
 static void time_met(struct sc_op *op)
@@ -247,6 +282,12 @@ static void time_met(struct sc_op *op)
     note_end(op, is_launch ? &op->launch.effect : &none);
 }
 
+static void wait_for_moves(struct sc_op *op)
+{
+    if (sc_device_at(0)->timing.machine.driver.is_real)
+        op->thread->clock_ns = sc_moves_wait(&moves, op->thread->clock_ns);
+}
+
 static void time_unmet(struct sc_op *op)
 {
     tick_host(op);
@@ -254,19 +295,23 @@ static void time_unmet(struct sc_op *op)
     uint64_t waited_ns = dependencies_end_ns(op);
     switch (op->kind) {
     case SC_OP_SYNC:
-        if (op->whole_context && op->context) waited_ns = op->context->last_end_ns;
+        if (op->whole_context && op->context) waited_ns = op->context->waited_ns = op->context->last_end_ns;
+        for (size_t i = 0; i < op->dependency_count; i++) op->dependencies[i]->known_ended = true;
         thread->clock_ns = max_ns(thread->clock_ns, waited_ns);
         break;
     case SC_OP_CHARGE:
         sc_timing_charge(&op->device->timing, thread->clock_ns, op->charge_bytes);
         break;
     case SC_OP_MANAGED_ALLOCATE:
+        wait_for_moves(op);
         sc_views_allocate(&op->span);
         break;
     case SC_OP_MANAGED_FREE:
+        wait_for_moves(op);
         sc_views_free(&op->span, thread->clock_ns);
         break;
     case SC_OP_ADVISE:
+        wait_for_moves(op);
         sc_views_advise(&op->advise.span, op->advise.advice, thread->clock_ns);
         break;
     default:
@@ -274,6 +319,7 @@ static void time_unmet(struct sc_op *op)
         break;
     }
     if (op->end_ns < thread->clock_ns && op->kind >= SC_OP_SYNC) op->end_ns = thread->clock_ns;
+    last_return_ns = thread->clock_ns;
 }
 
 void sc_op_time(struct sc_op *op)

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "moves.h"
+#include "transfers.h"
+
 /* Pageable copies pass through a staging buffer: they use half of the link's bandwidth. */
 #define PAGEABLE_FACTOR 0.5
 /* Migrations by faults use half of the link's bandwidth. */
@@ -20,6 +23,23 @@ void sc_timing_destroy(struct sc_timing *timing)
     sc_managed_destroy(&timing->managed);
     sc_footprint_destroy(&timing->footprint);
     sc_footprint_destroy(&timing->allocated);
+    for (int i = 0; i < SC_ENGINES; i++) sc_timeline_destroy(&timing->engines[i].busy);
+    sc_timeline_destroy(&timing->meetings);
+}
+
+void sc_timing_forget(struct sc_timing *timing, uint64_t before_ns)
+{
+    for (int i = 0; i < SC_ENGINES; i++) sc_timeline_forget(&timing->engines[i].busy, before_ns);
+    sc_timeline_forget(&timing->meetings, before_ns);
+    for (size_t i = 0; i < timing->managed.range_count; i++)
+        sc_timeline_forget(&timing->managed.ranges[i]->page_tables, before_ns);
+}
+
+size_t sc_timing_remembered(const struct sc_timing *timing)
+{
+    size_t count = timing->meetings.count;
+    for (int i = 0; i < SC_ENGINES; i++) count += timing->engines[i].busy.count;
+    return count;
 }
 
 uint64_t sc_effect_in(const struct sc_effect *effect)
@@ -39,100 +59,6 @@ uint64_t sc_effect_out(const struct sc_effect *effect)
 static uint64_t duration(double bytes, double bytes_per_ns)
 {
     return bytes > 0 ? (uint64_t)ceil(bytes / bytes_per_ns) : 0;
-}
-
-/* The earliest time at which `ready_ns` has passed and the engine is free. */
-static uint64_t begin_on(struct sc_timing *timing, enum sc_timing_engine engine, uint64_t ready_ns)
-{
-    uint64_t free_ns = timing->engines[engine].free_ns;
-    return free_ns > ready_ns ? free_ns : ready_ns;
-}
-
-static void book(struct sc_timing *timing, enum sc_timing_engine which, uint64_t start_ns, uint64_t end_ns)
-{
-    struct sc_timeline_engine *engine = &timing->engines[which];
-    if (end_ns == start_ns) return;
-    engine->busy_ns += end_ns - start_ns;
-    if (end_ns > engine->free_ns) engine->free_ns = end_ns;
-    engine->recent[engine->interval_count++ % SC_INTERVALS] = (struct sc_interval){start_ns, end_ns};
-}
-
-/* Meetings that have dropped out of the ring ended at this time at the latest. */
-static uint64_t forgotten_meeting_end(const struct sc_timing *timing)
-{
-    uint64_t count = timing->meeting_count;
-    return count > SC_MEETINGS ? timing->meetings[count % SC_MEETINGS].start_ns : 0;
-}
-
-/* The first interval from *next on that ends after `now`, or NULL. */
-static const struct sc_interval *interval_at(const struct sc_interval *ring, uint64_t room, uint64_t count,
-                                             uint64_t *next, double now)
-{
-    while (*next < count && (double)ring[*next % room].end_ns <= now) ++*next;
-    return *next < count ? &ring[*next % room] : NULL;
-}
-
-static uint64_t first_of(uint64_t count, uint64_t room)
-{
-    return count > room ? count - room : 0;
-}
-
-/* The end of a transfer of `bytes` that starts at `start_ns`. It has the link's full rate when alone and the
- * shared rate while the other direction is busy. While ranks meet over the link it pauses; *still_ns is the
- * sum of these pauses. */
-static uint64_t transfer_end(const struct sc_timing *timing, enum sc_timing_engine direction,
-                             uint64_t start_ns, double bytes, double factor, uint64_t *still_ns)
-{
-    const struct sc_machine *machine = &timing->machine;
-    double alone = factor * (direction == SC_ENGINE_COPY_IN ? machine->link_in_bytes_per_ns
-                                                            : machine->link_out_bytes_per_ns);
-    double shared = factor * machine->link_both_bytes_per_ns;
-    if (shared > alone) shared = alone;
-    const struct sc_timeline_engine *other =
-        &timing->engines[direction == SC_ENGINE_COPY_IN ? SC_ENGINE_COPY_OUT : SC_ENGINE_COPY_IN];
-    uint64_t of_other = first_of(other->interval_count, SC_INTERVALS),
-             of_meetings = first_of(timing->meeting_count, SC_MEETINGS);
-    double now = (double)start_ns, rest = bytes, still = 0;
-    while (rest > 0) {
-        const struct sc_interval *busy =
-            interval_at(other->recent, SC_INTERVALS, other->interval_count, &of_other, now);
-        const struct sc_interval *meeting =
-            interval_at(timing->meetings, SC_MEETINGS, timing->meeting_count, &of_meetings, now);
-        if (meeting && (double)meeting->start_ns <= now) {
-            still += (double)meeting->end_ns - now;
-            now = (double)meeting->end_ns;
-            continue;
-        }
-        bool both = busy && (double)busy->start_ns <= now;
-        double rate = both ? shared : alone, until = INFINITY;
-        if (busy) until = (double)(both ? busy->end_ns : busy->start_ns);
-        if (meeting && (double)meeting->start_ns < until) until = (double)meeting->start_ns;
-        double possible = (until - now) * rate;
-        if (possible >= rest) {
-            now += rest / rate;
-            break;
-        }
-        rest -= possible;
-        now = until;
-    }
-    *still_ns = (uint64_t)still;
-    return (uint64_t)ceil(now);
-}
-
-/* Runs a transfer on its engine; without bytes it does not use the engine. */
-static uint64_t transfer(struct sc_timing *timing, enum sc_timing_engine direction, uint64_t ready_ns,
-                         uint64_t bytes, double factor, uint64_t *start_ns)
-{
-    if (!bytes) {
-        *start_ns = ready_ns;
-        return ready_ns;
-    }
-    uint64_t forgotten_ns = forgotten_meeting_end(timing), still_ns;
-    *start_ns = begin_on(timing, direction, ready_ns > forgotten_ns ? ready_ns : forgotten_ns);
-    uint64_t end_ns = transfer_end(timing, direction, *start_ns, (double)bytes, factor, &still_ns);
-    book(timing, direction, *start_ns, end_ns);
-    timing->engines[direction].busy_ns -= still_ns;
-    return end_ns;
 }
 
 /* The duration of an operation on the compute engine that takes `alone_ns` without migrations and remote
@@ -156,9 +82,9 @@ static void place_on_compute(struct sc_timing *timing, const struct sc_work *wor
 {
     uint64_t fixed_ns = work->in_graph ? timing->machine.node_ns : timing->machine.launch_ns;
     uint64_t total_ns = fixed_ns + with_links(timing, &out->effect, alone_ns);
-    out->start_ns = begin_on(timing, SC_ENGINE_COMPUTE, work->ready_ns);
+    out->start_ns = sc_engine_gap(timing, SC_ENGINE_COMPUTE, work->order, work->ready_ns, total_ns);
     out->end_ns = out->start_ns + total_ns;
-    book(timing, SC_ENGINE_COMPUTE, out->start_ns, out->end_ns);
+    sc_engine_book(timing, SC_ENGINE_COMPUTE, work->order, out->start_ns, out->end_ns);
 }
 
 /* Touches the managed memory that a kernel uses. Returns the bytes that move in device memory. */
@@ -239,13 +165,13 @@ static void place_copy(struct sc_timing *timing, const struct sc_work *work, str
     effect->out[SC_CAUSE_COPY] += outward;
     uint64_t ready_ns = work->ready_ns, start_ns;
     if (effect->out[SC_CAUSE_EVICTION])
-        ready_ns =
-            transfer(timing, SC_ENGINE_COPY_OUT, ready_ns, effect->out[SC_CAUSE_EVICTION], 1, &start_ns);
+        ready_ns = sc_transfer(timing, SC_ENGINE_COPY_OUT, work->order, ready_ns,
+                               effect->out[SC_CAUSE_EVICTION], 1, &start_ns);
     if (local) {
-        uint64_t begin_ns = begin_on(timing, SC_ENGINE_COMPUTE, ready_ns);
-        out->start_ns = begin_ns;
-        ready_ns = begin_ns + duration(2.0 * (double)local, timing->machine.device_bytes_per_ns);
-        book(timing, SC_ENGINE_COMPUTE, begin_ns, ready_ns);
+        uint64_t local_ns = duration(2.0 * (double)local, timing->machine.device_bytes_per_ns);
+        out->start_ns = sc_engine_gap(timing, SC_ENGINE_COMPUTE, work->order, ready_ns, local_ns);
+        ready_ns = out->start_ns + local_ns;
+        sc_engine_book(timing, SC_ENGINE_COMPUTE, work->order, out->start_ns, ready_ns);
     }
     /* The device accesses managed memory that stayed on the host over the link. */
     if (host && work->to == SC_SIDE_MANAGED) {
@@ -256,11 +182,11 @@ static void place_copy(struct sc_timing *timing, const struct sc_work *work, str
         in += host;
     }
     if (outward) {
-        ready_ns = transfer(timing, SC_ENGINE_COPY_OUT, ready_ns, outward, factor, &start_ns);
+        ready_ns = sc_transfer(timing, SC_ENGINE_COPY_OUT, work->order, ready_ns, outward, factor, &start_ns);
         if (!local) out->start_ns = start_ns;
     }
     if (in) {
-        ready_ns = transfer(timing, SC_ENGINE_COPY_IN, ready_ns, in, factor, &start_ns);
+        ready_ns = sc_transfer(timing, SC_ENGINE_COPY_IN, work->order, ready_ns, in, factor, &start_ns);
         if (!local && !outward) out->start_ns = start_ns;
     }
     out->end_ns = ready_ns;
@@ -283,8 +209,10 @@ static void place_migration(struct sc_timing *timing, const struct sc_work *work
     }
     uint64_t start_ns;
     uint64_t outward = effect->out[SC_CAUSE_EVICTION] + effect->out[SC_CAUSE_PREFETCH];
-    uint64_t ready_ns = transfer(timing, SC_ENGINE_COPY_OUT, work->ready_ns, outward, 1, &out->start_ns);
-    out->end_ns = transfer(timing, SC_ENGINE_COPY_IN, ready_ns, effect->in[SC_CAUSE_PREFETCH], 1, &start_ns);
+    uint64_t ready_ns =
+        sc_transfer(timing, SC_ENGINE_COPY_OUT, work->order, work->ready_ns, outward, 1, &out->start_ns);
+    out->end_ns = sc_transfer(timing, SC_ENGINE_COPY_IN, work->order, ready_ns, effect->in[SC_CAUSE_PREFETCH],
+                              1, &start_ns);
     if (!outward) out->start_ns = start_ns;
 }
 
@@ -325,7 +253,10 @@ void sc_timing_place(struct sc_timing *timing, const struct sc_work *work, struc
     case SC_WORK_PREFETCH:
     case SC_WORK_DISCARD:
     case SC_WORK_DISCARD_PREFETCH:
-        place_migration(timing, work, out);
+        if (timing->machine.driver.is_real)
+            sc_moves_place(timing, work, out);
+        else
+            place_migration(timing, work, out);
         break;
     }
     sc_timing_apply(timing, out->start_ns, out->end_ns, &out->effect);
@@ -343,7 +274,7 @@ void sc_timing_arrive(struct sc_timing *timing, const struct sc_work *work, uint
 {
     *ready_ns = work->ready_ns;
     for (int engine = 0; engine < SC_ENGINES; engine++)
-        if (takes_engine(timing, engine)) *ready_ns = begin_on(timing, engine, *ready_ns);
+        if (takes_engine(timing, engine)) *ready_ns = sc_engine_behind(timing, engine, *ready_ns);
     uint64_t local = touch_managed(timing, work->cost, effect);
     uint64_t fixed_ns = work->in_graph ? timing->machine.node_ns : timing->machine.launch_ns;
     *busy_ns = fixed_ns + with_links(timing, effect, alone_ns(timing, work->cost, local));
@@ -353,11 +284,11 @@ void sc_timing_arrive(struct sc_timing *timing, const struct sc_work *work, uint
 void sc_timing_meet(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,
                     const struct sc_effect *effect)
 {
-    book(timing, SC_ENGINE_PEERS, start_ns, end_ns);
+    sc_engine_book(timing, SC_ENGINE_PEERS, NULL, start_ns, end_ns);
     if (!timing->machine.peer_bytes_per_ns && start_ns < end_ns) {
         timing->engines[SC_ENGINE_COPY_IN].busy_ns += end_ns - start_ns;
         timing->engines[SC_ENGINE_COPY_OUT].busy_ns += end_ns - start_ns;
-        timing->meetings[timing->meeting_count++ % SC_MEETINGS] = (struct sc_interval){start_ns, end_ns};
+        sc_timeline_book(&timing->meetings, start_ns, end_ns, 0);
     }
     sc_timing_apply(timing, start_ns, end_ns, effect);
 }
@@ -366,7 +297,7 @@ uint64_t sc_timing_bring_home(struct sc_timing *timing, uint64_t ready_ns, uint6
                               const struct sc_effect *effect)
 {
     uint64_t start_ns;
-    uint64_t end_ns = transfer(timing, SC_ENGINE_COPY_OUT, ready_ns, bytes, FAULT_FACTOR, &start_ns);
+    uint64_t end_ns = sc_transfer(timing, SC_ENGINE_COPY_OUT, NULL, ready_ns, bytes, FAULT_FACTOR, &start_ns);
     sc_timing_apply(timing, start_ns, end_ns, effect);
     return end_ns;
 }
@@ -382,12 +313,13 @@ void sc_timing_place_between(struct sc_timing *from, struct sc_timing *to, uint6
                         ? machine->link_in_bytes_per_ns
                         : machine->link_out_bytes_per_ns;
     memset(out, 0, sizeof *out);
-    ready_ns = begin_on(to, SC_ENGINE_PEERS, begin_on(from, SC_ENGINE_PEERS, ready_ns)); /* meetings */
-    out->start_ns = begin_on(to, coming, begin_on(from, leaving, ready_ns));
+    ready_ns = sc_engine_behind(from, SC_ENGINE_PEERS, ready_ns); /* meetings */
+    ready_ns = sc_engine_behind(to, SC_ENGINE_PEERS, ready_ns);
+    out->start_ns = sc_engine_behind(to, coming, sc_engine_behind(from, leaving, ready_ns));
     out->end_ns = out->start_ns + machine->peer_ns +
                   duration((double)bytes, linked ? machine->peer_bytes_per_ns : slower);
-    book(from, leaving, out->start_ns, out->end_ns);
-    book(to, coming, out->start_ns, out->end_ns);
+    sc_engine_book(from, leaving, NULL, out->start_ns, out->end_ns);
+    sc_engine_book(to, coming, NULL, out->start_ns, out->end_ns);
     sc_timing_apply(from, out->start_ns, out->end_ns, &out->effect);
 }
 
@@ -395,8 +327,8 @@ void sc_timing_charge(struct sc_timing *timing, uint64_t at_ns, int64_t bytes)
 {
     struct sc_effect effect = {0};
     sc_managed_charge(&timing->managed, bytes, &effect);
-    uint64_t start_ns,
-        end_ns = transfer(timing, SC_ENGINE_COPY_OUT, at_ns, effect.out[SC_CAUSE_EVICTION], 1, &start_ns);
+    uint64_t start_ns, end_ns = sc_transfer(timing, SC_ENGINE_COPY_OUT, NULL, at_ns,
+                                            effect.out[SC_CAUSE_EVICTION], 1, &start_ns);
     sc_timing_apply(timing, end_ns, end_ns, &effect);
     sc_footprint_add(&timing->allocated, at_ns, bytes);
 }

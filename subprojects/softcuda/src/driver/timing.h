@@ -1,9 +1,11 @@
 /* The times of operations on the simulated device.
  *
  * Operations are placed on the clock in submission order, after their execution. An operation starts when it
- * is ready and its engine is free: there is one engine for kernels and one for each direction of the link. An
- * operation that has been placed is never moved: if two transfers in opposite directions overlap, the one
- * that is placed later is slowed. Thread safety: none; the caller holds the driver's lock.
+ * is ready and its engine is free: there is one engine for kernels and one for each direction of the link. Of
+ * one host thread, an engine takes operations in the order in which they were submitted; those of another
+ * thread may go between them. An operation that has been placed is never moved: if two transfers in opposite
+ * directions overlap, the one that is placed later is slowed. Thread safety: none; the caller holds the
+ * driver's lock.
  */
 #ifndef SOFTCUDA_TIMING_H
 #define SOFTCUDA_TIMING_H
@@ -14,6 +16,16 @@
 #include "engine.h"
 #include "footprint.h"
 #include "managed.h"
+#include "timeline.h"
+
+/* What the driver does besides copying; zeros: an ideal one. Costs are for a block of 2 MiB. */
+struct sc_driver_costs {
+    bool is_real; /* its calls take time of a thread (moves.h) */
+    uint64_t map_ns, unmap_ns, remap_ns, discard_ns;
+    uint64_t retire_ns; /* a stream counts as busy so long after its last operation */
+    double both_part;   /* of the link's rate in each direction, at most, while both are busy */
+    double page_factor; /* of the link's rate that migrations reach, by the host's page size */
+};
 
 struct sc_machine {
     uint64_t memory_bytes;
@@ -23,6 +35,7 @@ struct sc_machine {
     uint64_t node_ns;         /* replaces launch_ns in a graph */
     double peer_bytes_per_ns; /* between devices, in each direction; 0: by the links to the host */
     uint64_t peer_ns;         /* minimum latency of a message between devices */
+    struct sc_driver_costs driver;
 };
 
 /* SC_ENGINE_PEERS: launches that meet other ranks. They need few multiprocessors, so kernels run beside
@@ -33,6 +46,11 @@ enum sc_timing_engine {
     SC_ENGINE_COPY_OUT,
     SC_ENGINE_PEERS,
     SC_ENGINES
+};
+
+/* What one thread has given to the engines: they go on behind it. */
+struct sc_order {
+    uint64_t end_ns[SC_ENGINES];
 };
 
 enum sc_work_kind {
@@ -57,12 +75,15 @@ struct sc_work {
     enum sc_work_kind kind;
     uint64_t ready_ns;
     bool in_graph;
+    struct sc_order *order;      /* of the thread that submitted it; NULL: it comes behind everything */
     const struct sc_cost *cost;  /* kernel */
     struct sc_span destination;  /* copy, set */
     struct sc_span source;       /* copy */
     enum sc_side to, from;       /* copy, set */
     const struct sc_span *spans; /* prefetch, discard */
     uint64_t span_count;
+    struct sc_moves *moves; /* prefetch, discard: of the process; NULL for an ideal driver */
+    bool is_deferred;       /* the stream is not idle, so that a thread of the driver's does it */
 };
 
 struct sc_placed {
@@ -70,26 +91,16 @@ struct sc_placed {
     struct sc_effect effect;
 };
 
-struct sc_interval {
-    uint64_t start_ns, end_ns;
-};
-
-#define SC_INTERVALS 256
-#define SC_MEETINGS 64
-
 struct sc_timing {
     struct sc_machine machine;
     struct sc_managed managed;
     struct sc_timeline_engine {
-        uint64_t free_ns, busy_ns;
-        struct sc_interval recent[SC_INTERVALS]; /* ring buffer, in order of time */
-        uint64_t interval_count;
+        struct sc_timeline busy;
+        uint64_t busy_ns; /* with meetings, and without the pauses for them */
     } engines[SC_ENGINES];
-    /* When meetings occupied the links to the host: a ring buffer in order of time. A meeting may start long
-     * after it was placed, because its ranks wait for each other; transfers that are placed later may use the
-     * links before that. */
-    struct sc_interval meetings[SC_MEETINGS];
-    uint64_t meeting_count;
+    /* When meetings occupy the links to the host. A meeting may start long after it was placed, because its
+     * ranks wait for each other; transfers that are placed later may use the links before that. */
+    struct sc_timeline meetings;
     struct sc_effect totals;
     uint64_t launches, flops, device_bytes, end_ns;
     struct sc_footprint footprint; /* device bytes: allocated and resident */
@@ -98,6 +109,12 @@ struct sc_timing {
 
 void sc_timing_init(struct sc_timing *timing, const struct sc_machine *machine);
 void sc_timing_destroy(struct sc_timing *timing);
+
+/* Bounds the memory. pre: nothing that is placed later is ready before `before_ns`. */
+void sc_timing_forget(struct sc_timing *timing, uint64_t before_ns);
+
+/* How many intervals it remembers. */
+size_t sc_timing_remembered(const struct sc_timing *timing);
 
 /* Places one operation and applies its effect on managed memory. */
 void sc_timing_place(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out);

@@ -47,6 +47,33 @@ static void defaults_come_from_the_profile(void **state)
     assert_true(options.link_in_gbps == 12.5);
 }
 
+static void costs_come_from_the_driver(void **state)
+{
+    (void)state;
+    struct sc_options options;
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_string_equal(options.driver, "ideal");
+    assert_int_equal(options.map_ns + options.unmap_ns + options.remap_ns + options.discard_ns, 0);
+    set("DRIVER", "580");
+    set("UNMAP_NS", "0");
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_string_equal(options.driver, "580");
+    assert_int_equal(options.map_ns, 100000);
+    assert_int_equal(options.unmap_ns, 0);
+    assert_true(options.both_part == 0.75);
+    count = 0;
+    set("DRIVER", "581");
+    set("MAP_NS", "1000000001");
+    set("DISCARD_NS", "-1");
+    set("BOTH_PART", "1.5");
+    set("HOST_PAGES", "1G");
+    assert_int_equal(sc_options_parse(&options, lookup), 5);
+    assert_string_equal(options.driver, "ideal");
+    assert_int_equal(options.map_ns + options.discard_ns, 0);
+    assert_true(options.both_part == 1);
+    assert_false(options.small_pages);
+}
+
 static void sizes_have_suffixes(void **state)
 {
     (void)state;
@@ -135,6 +162,7 @@ int main(void)
         cmocka_unit_test(unknown_variables_are_counted),
         cmocka_unit_test_setup(defaults_come_from_the_profile, setup),
         cmocka_unit_test_setup(sizes_have_suffixes, setup),
+        cmocka_unit_test_setup(costs_come_from_the_driver, setup),
         cmocka_unit_test_setup(bad_values_are_replaced, setup),
         cmocka_unit_test_setup(schedules_have_a_seed, setup),
         cmocka_unit_test_setup(races_are_off_or_reported_or_errors, setup),

@@ -122,14 +122,99 @@ static void meetings_over_links_of_their_own_hold_up_no_copy(void **state)
     assert_int_equal(ready_to_meet(0), 500);
 }
 
-/* More than are remembered: nothing is placed where they were. */
-static void many_meetings(void **state)
+/* Nothing is placed where forgotten ones were. */
+static void forgotten_meetings(void **state)
 {
     (void)state;
-    for (uint64_t i = 0; i < SC_MEETINGS + 10; i++) meet(100 * i, 100 * i + 50);
-    copy(0, SC_SIDE_DEVICE, SC_SIDE_PINNED, 10);
+    for (uint64_t i = 0; i < 100; i++) meet(100 * i, 100 * i + 50);
+    copy(1000, SC_SIDE_DEVICE, SC_SIDE_PINNED, 10);
     assert_int_equal(placed.start_ns, 1000);
     assert_int_equal(placed.end_ns, 1060);
+    assert_int_equal(sc_timing_remembered(&timing), 100 + 100 + 1); /* meetings, peers, the copy */
+    sc_timing_forget(&timing, 5000);
+    assert_int_equal(sc_timing_remembered(&timing), 50 + 50);
+    copy(0, SC_SIDE_PINNED, SC_SIDE_DEVICE, 10);
+    assert_int_equal(placed.start_ns, 5000);
+    assert_int_equal(placed.end_ns, 5060);
+}
+
+static struct sc_order mine, others;
+
+static void copy_of(struct sc_order *order, uint64_t ready_ns, uint64_t bytes)
+{
+    sc_timing_place(&timing,
+                    &(struct sc_work){.kind = SC_WORK_COPY,
+                                      .ready_ns = ready_ns,
+                                      .order = order,
+                                      .destination = {BASE, bytes, 0},
+                                      .source = {BASE, bytes, 0},
+                                      .to = SC_SIDE_DEVICE,
+                                      .from = SC_SIDE_PINNED},
+                    &placed);
+}
+
+/* A thread that is ahead on the clock must not hold up one that is behind only because it was faster on the
+ * host. Of one thread an engine takes them in order. */
+static void another_thread_takes_the_first_gap(void **state)
+{
+    (void)state;
+    mine = others = (struct sc_order){0};
+    copy_of(&mine, 1000, 100);
+    copy_of(&mine, 5000, 100);
+    copy_of(&mine, 0, 100);
+    assert_int_equal(placed.start_ns, 5100);
+    copy_of(&others, 0, 950);
+    assert_int_equal(placed.start_ns, 0);
+    copy_of(&others, 0, 60); /* too long for the 50 ns before 1000 */
+    assert_int_equal(placed.start_ns, 1100);
+    copy_of(&others, 0, 20);
+    assert_int_equal(placed.start_ns, 1160);
+    copy_of(NULL, 0, 20); /* of no thread: behind all */
+    assert_int_equal(placed.start_ns, 5200);
+    assert_int_equal(timing.engines[SC_ENGINE_COPY_IN].busy_ns, 3 * 100 + 950 + 60 + 2 * 20);
+}
+
+/* Where the other direction slows it, it takes longer, and the gap must have room for that. */
+static void a_gap_has_room_for_a_slowed_transfer(void **state)
+{
+    (void)state;
+    mine = others = (struct sc_order){0};
+    copy_of(&mine, 300, 100);
+    copy(0, SC_SIDE_PINNED, SC_SIDE_DEVICE, 250); /* the way out: 0 to 250 */
+    copy_of(&others, 0, 200);                     /* 125 of them until 250, 50 until 300: no room */
+    assert_int_equal(placed.start_ns, 400);
+    copy_of(&(struct sc_order){0}, 0, 175);
+    assert_int_equal(placed.start_ns, 0);
+    assert_int_equal(placed.end_ns, 300);
+}
+
+static void a_timeline_keeps_what_is_disjoint(void **state)
+{
+    (void)state;
+    struct sc_timeline line = {0};
+    sc_timeline_book(&line, 10, 20, 0);
+    sc_timeline_book(&line, 30, 40, 0);
+    sc_timeline_book(&line, 5, 35, 1); /* its free parts: 5 to 10, 20 to 30 */
+    assert_int_equal(line.count, 4);
+    assert_int_equal(sc_timeline_at(&line, 20)->start_ns, 20);
+    assert_true(sc_timeline_at(&line, 20)->rate == 1);
+    assert_int_equal(sc_timeline_at(&line, 39)->end_ns, 40);
+    assert_null(sc_timeline_at(&line, 40));
+    assert_int_equal(sc_timeline_idle(&line, 0), 0);
+    assert_int_equal(sc_timeline_gap(&line, 0, 6), 40);
+    sc_timeline_book(&line, 20, 30, 0); /* busy already */
+    sc_timeline_book(&line, 40, 50, 0); /* touches: one with that before */
+    sc_timeline_book(&line, 60, 70, 0);
+    sc_timeline_book(&line, 50, 60, 0); /* touches on both sides */
+    assert_int_equal(line.count, 4);
+    assert_int_equal(sc_timeline_end(&line), 70);
+    assert_int_equal(sc_timeline_at(&line, 30)->end_ns, 70);
+    sc_timeline_forget(&line, 30);
+    assert_int_equal(line.count, 1);
+    assert_int_equal(sc_timeline_idle(&line, 0), 70); /* from the forgotten part on, which is over */
+    sc_timeline_forget(&line, 100);
+    assert_int_equal(sc_timeline_end(&line), 100);
+    sc_timeline_destroy(&line);
 }
 
 static void pageable_copies_are_slower(void **state)
@@ -210,7 +295,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(both_directions_share_the_link_while_they_overlap, setup, teardown),
         cmocka_unit_test_setup_teardown(a_meeting_that_waits_leaves_the_link_to_others, setup, teardown),
         cmocka_unit_test_setup_teardown(meetings_over_links_of_their_own_hold_up_no_copy, setup, teardown),
-        cmocka_unit_test_setup_teardown(many_meetings, setup, teardown),
+        cmocka_unit_test_setup_teardown(forgotten_meetings, setup, teardown),
+        cmocka_unit_test_setup_teardown(another_thread_takes_the_first_gap, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_gap_has_room_for_a_slowed_transfer, setup, teardown),
+        cmocka_unit_test(a_timeline_keeps_what_is_disjoint),
         cmocka_unit_test_setup_teardown(pageable_copies_are_slower, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_take_the_longer_of_arithmetic_and_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_pay_for_remote_bytes_and_faults, setup, teardown),
