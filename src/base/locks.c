@@ -14,9 +14,9 @@ bool sl_lock_init(struct sl_lock *lock, enum sl_lock_rank rank, bool spins)
 
 static const struct {
     const char *name;
-    bool enqueues;
+    bool enqueues, moves;
 } kinds[] = {
-#define SL_METADATA(rank, name, enqueues) {name, enqueues},
+#define SL_METADATA(rank, name, enqueues, moves) {name, enqueues, moves},
     SL_LOCKS(SL_METADATA)
 #undef SL_METADATA
 };
@@ -59,6 +59,12 @@ void sl_check_may_enqueue(void)
 {
     for (unsigned rest = held; rest; rest &= rest - 1)
         if (!kinds[__builtin_ctz(rest)].enqueues) end("enqueueing", "work", rest);
+}
+
+void sl_check_may_move(void)
+{
+    for (unsigned rest = held; rest; rest &= rest - 1)
+        if (!kinds[__builtin_ctz(rest)].moves) end("moving", "memory", rest);
 }
 
 #endif

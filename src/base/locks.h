@@ -12,19 +12,20 @@
 
 #include "base/check.h"
 
-/* Columns: rank, name, and whether work may be enqueued while the lock is held. Enqueueing on a stream whose
- * queue is full blocks the caller for an unbounded time. */
+/* Columns: rank, name, and whether work may be enqueued, and memory moved, while the lock is held. Enqueueing
+ * on a stream whose queue is full blocks the caller for an unbounded time; moving memory, for as long as the
+ * driver takes to move it (docs/driver-model.md). */
 #define SL_LOCKS(X)                                                                                          \
-    X(ORDER, "order", false)                                                                                 \
-    X(OUT, "out", true)                                                                                      \
-    X(IN, "in", true)                                                                                        \
-    X(FENCES, "fences", false)                                                                               \
-    X(FREES, "frees", false)                                                                                 \
-    X(BEHIND, "behind", false)                                                                               \
-    X(CLOCK, "clock", false)
+    X(ORDER, "order", false, false)                                                                          \
+    X(OUT, "out", true, true)                                                                                \
+    X(IN, "in", true, true)                                                                                  \
+    X(FENCES, "fences", false, false)                                                                        \
+    X(FREES, "frees", false, false)                                                                          \
+    X(BEHIND, "behind", false, false)                                                                        \
+    X(CLOCK, "clock", false, false)
 
 enum sl_lock_rank {
-#define SL_RANK(rank, name, enqueues) SL_LOCK_##rank,
+#define SL_RANK(rank, name, enqueues, moves) SL_LOCK_##rank,
     SL_LOCKS(SL_RANK)
 #undef SL_RANK
         SL_LOCK_COUNT
@@ -45,13 +46,15 @@ struct sl_lock {
 void sl_check_lock(const struct sl_lock *lock, bool waits);
 void sl_check_locked(const struct sl_lock *lock);
 void sl_check_unlock(const struct sl_lock *lock);
-/* Must be called before work is enqueued. */
+/* Must be called before work is enqueued, or memory moved, which enqueues as well. */
 void sl_check_may_enqueue(void);
+void sl_check_may_move(void);
 #else
 #define sl_check_lock(lock, waits) ((void)0)
 #define sl_check_locked(lock) ((void)0)
 #define sl_check_unlock(lock) ((void)0)
 #define sl_check_may_enqueue() ((void)0)
+#define sl_check_may_move() ((void)0)
 #endif
 
 /* False: out of memory. `spins`: the lock is held for less time than a sleep takes. */

@@ -27,7 +27,7 @@ static sl_stream stream_out(void *self)
 static enum sl_status prefetch(struct sl_cuda *cuda, uint64_t address, uint64_t bytes, CUmemLocation to,
                                CUstream stream)
 {
-    sl_check_may_enqueue();
+    sl_check_may_move();
     const struct sl_cuda_driver *driver = cuda->driver;
     for (uint64_t at = 0; at < bytes; at += LARGEST_PREFETCH_BYTES) {
         uint64_t piece = bytes - at < LARGEST_PREFETCH_BYTES ? bytes - at : LARGEST_PREFETCH_BYTES;
@@ -55,7 +55,7 @@ static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
 
 static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
 {
-    sl_check_may_enqueue();
+    sl_check_may_move();
     const struct sl_cuda *cuda = self;
     if (!cuda->driver->mem_discard_batch) return evict(self, address, bytes);
     CUdeviceptr pointer = address;

@@ -134,7 +134,7 @@ static uint64_t move(struct host *host, uint64_t address, uint64_t bytes, bool r
 
 static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
 {
-    sl_check_may_enqueue();
+    sl_check_may_move();
     struct host *host = self;
     atomic_fetch_add(&host->books.bytes_in, move(host, address, bytes, true));
     return SL_OK;
@@ -142,7 +142,7 @@ static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
 
 static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
 {
-    sl_check_may_enqueue();
+    sl_check_may_move();
     struct host *host = self;
     atomic_fetch_add(&host->books.bytes_out, move(host, address, bytes, false));
     return SL_OK;
@@ -150,7 +150,7 @@ static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
 
 static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
 {
-    sl_check_may_enqueue();
+    sl_check_may_move();
     struct host *host = self;
     move(host, address, bytes, false);
     memset((void *)address, DISCARDED, bytes);

@@ -54,7 +54,7 @@ static const char *said_by(void (*use)(struct sl_lock *, struct sl_lock *), int 
 }
 
 static const char *const names[] = {
-#define NAME(rank, name, enqueues) name,
+#define NAME(rank, name, enqueues, moves) name,
     SL_LOCKS(NAME)
 #undef NAME
 };
@@ -114,22 +114,40 @@ static void enqueue_under(struct sl_lock *one, struct sl_lock *other)
     sl_check_may_enqueue();
 }
 
-/* A stream whose queue is full holds up whoever enqueues: only a direction's lock may be held meanwhile. */
-static void work_is_enqueued_under_a_directions_lock_only(void **state)
+static void move_under(struct sl_lock *one, struct sl_lock *other)
+{
+    sl_check_may_move();
+    sl_lock(one);
+    sl_unlock(one);
+    sl_check_may_move();
+    sl_lock(one);
+    if (other != one && !sl_try_lock(other)) _exit(1);
+    sl_check_may_move();
+}
+
+/* A stream whose queue is full holds up whoever enqueues, and a driver whoever moves memory: only a
+ * direction's lock may be held meanwhile. */
+static void the_device_is_used_under_a_directions_lock_only(void **state)
 {
     (void)state;
+    static const struct {
+        void (*use)(struct sl_lock *, struct sl_lock *);
+        const char *said;
+    } uses[] = {{enqueue_under, "enqueueing work"}, {move_under, "moving memory"}};
     char expected[96];
-    for (int held = 0; held < SL_LOCK_COUNT; held++) {
-        bool may = held == SL_LOCK_OUT || held == SL_LOCK_IN;
-        snprintf(expected, sizeof(expected), "sluice: check failed: enqueueing work while %s is held\n",
-                 names[held]);
-        assert_string_equal(said_by(enqueue_under, held, held), may ? "" : expected);
+    for (int i = 0; i < 2; i++) {
+        const char *format = "sluice: check failed: %s while %s is held\n";
+        for (int held = 0; held < SL_LOCK_COUNT; held++) {
+            bool may = held == SL_LOCK_OUT || held == SL_LOCK_IN;
+            snprintf(expected, sizeof(expected), format, uses[i].said, names[held]);
+            assert_string_equal(said_by(uses[i].use, held, held), may ? "" : expected);
+        }
+        snprintf(expected, sizeof(expected), format, uses[i].said, "order");
+        assert_string_equal(said_by(uses[i].use, SL_LOCK_ORDER, SL_LOCK_OUT), expected);
+        snprintf(expected, sizeof(expected), format, uses[i].said, "clock");
+        assert_string_equal(said_by(uses[i].use, SL_LOCK_OUT, SL_LOCK_CLOCK), expected);
+        assert_string_equal(said_by(uses[i].use, SL_LOCK_OUT, SL_LOCK_IN), "");
     }
-    assert_string_equal(said_by(enqueue_under, SL_LOCK_ORDER, SL_LOCK_OUT),
-                        "sluice: check failed: enqueueing work while order is held\n");
-    assert_string_equal(said_by(enqueue_under, SL_LOCK_OUT, SL_LOCK_CLOCK),
-                        "sluice: check failed: enqueueing work while clock is held\n");
-    assert_string_equal(said_by(enqueue_under, SL_LOCK_OUT, SL_LOCK_IN), "");
 }
 
 static void *try_in_vain(void *taken)
@@ -174,7 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(locks_are_taken_in_their_order),
         cmocka_unit_test(what_is_given_up_was_held),
-        cmocka_unit_test(work_is_enqueued_under_a_directions_lock_only),
+        cmocka_unit_test(the_device_is_used_under_a_directions_lock_only),
         cmocka_unit_test(each_thread_holds_its_own),
         cmocka_unit_test(an_initialised_lock_has_its_rank),
     };
