@@ -3,6 +3,7 @@
 #include "captured_table.h"
 #include "core/runtime.h"
 #include "driver.h"
+#include "driver_status.h"
 
 static bool touches(const struct sl_footprint *footprint, const struct sl_captured_memory *memory)
 {
@@ -98,7 +99,7 @@ CUresult sl_captured_launch(struct sl_captured_part *part, const struct sl_footp
     while (behind) {
         if (sl_runtime_order(stream, behind)) {
             put_back(part, address, behind);
-            return CUDA_ERROR_UNKNOWN;
+            return sl_driver_refusal_or(address, CUDA_ERROR_UNKNOWN);
         }
         sl_driver_functions()->event_destroy(behind);
         take_step(part, footprint, false, &address, &behind);

@@ -6,6 +6,7 @@
 #include "core/runtime.h"
 #include "device/cuda_call.h"
 #include "driver.h"
+#include "driver_status.h"
 #include "memory.h"
 #include "session.h"
 
@@ -265,7 +266,7 @@ static CUresult point_of(const CUstream *stream, CUevent *out)
     if (sl_runtime_record(*out, *stream) == SL_OK) return CUDA_SUCCESS;
     driver->event_destroy(*out);
     *out = NULL;
-    return CUDA_ERROR_UNKNOWN;
+    return sl_driver_refusal_or(0, CUDA_ERROR_UNKNOWN);
 }
 
 bool sl_captured_free(CUdeviceptr address, const CUstream *stream, CUresult *result)

@@ -3,6 +3,7 @@
 #include "captured_memory.h"
 #include "device/cuda_capturing.h"
 #include "driver.h"
+#include "driver_status.h"
 #include "graph_memory.h"
 #include "graph_walk.h"
 #include "graphs.h"
@@ -235,7 +236,8 @@ static CUresult launch_pieces(struct sl_call call, sl_fn_cuGraphLaunch *real, CU
     struct sl_fit fit = footprint ? sl_runtime_fit(footprint) : (struct sl_fit){0};
     size_t count = fit.bytes > fit.budget_bytes ? sl_graph_pieces_cut(pieces, fit.budget_bytes) : 0;
     CUresult result = CUDA_SUCCESS;
-    if (!sl_graph_pieces_begin(pieces, sl_work_stream(call, stream))) return CUDA_ERROR_UNKNOWN;
+    if (!sl_graph_pieces_begin(pieces, sl_work_stream(call, stream)))
+        return sl_driver_refusal_or(0, CUDA_ERROR_UNKNOWN);
     if (!count) result = launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
         result = launch_one(call, real, sl_graph_pieces_exec(pieces, i), stream,

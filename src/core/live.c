@@ -97,11 +97,13 @@ _Static_assert(sizeof(struct sl_stats) % sizeof(uint64_t) == 0 &&
                    sizeof(struct sl_counts) % sizeof(uint64_t) == 0,
                "they are copied word by word");
 
+/* The process may end between two writes: iterations that `copy` calls over are in the file before it is. */
 void sl_live_write(struct sl_live *live, const struct sl_stats *stats)
 {
     static uint32_t written; /* iterations before this one are complete in the file */
     uint64_t copy[sizeof(*stats) / sizeof(uint64_t)], counts[sizeof(struct sl_counts) / sizeof(uint64_t)];
     if (!sl_output_valid(&file)) return;
+    copy_words(copy, stats, sizeof(copy));
     uint32_t iteration = atomic_load(&stats->iteration);
     for (uint32_t i = written; i <= iteration && i < SL_MAX_ITERATIONS; i++) {
         copy_words(counts, &stats->iterations[i], sizeof(counts));
@@ -109,7 +111,6 @@ void sl_live_write(struct sl_live *live, const struct sl_stats *stats)
         if (!sl_output_put_at(file.fd, counts, sizeof(counts), at)) return;
     }
     written = iteration;
-    copy_words(copy, stats, sizeof(copy));
     atomic_store(&live->state, SL_LIVE_COUNTED);
     if (sl_output_put_at(file.fd, copy, sizeof(copy), HEADER_BYTES))
         sl_output_put_at(file.fd, live, sizeof(*live), 0);
@@ -150,6 +151,19 @@ static void end_texts(struct sl_live *live)
     live->summary.daemon[sizeof(live->summary.daemon) - 1] = 0;
 }
 
+/* What the totals have beyond the iterations that are over belongs to the current one: it may have been
+ * written before the totals, or go on meanwhile. */
+static void complete_iteration(struct sl_stats *stats)
+{
+    uint64_t *last = (uint64_t *)&stats->iterations[stats->iteration];
+    copy_words(last, &stats->total, sizeof(stats->total));
+    for (uint32_t i = 0; i < stats->iteration; i++) {
+        const uint64_t *before = (const uint64_t *)&stats->iterations[i];
+        for (size_t field = 0; field < sizeof(stats->total) / sizeof(*last); field++)
+            last[field] -= before[field] < last[field] ? before[field] : last[field];
+    }
+}
+
 static enum sl_status read_parts(int fd, struct sl_live_record *record)
 {
     struct sl_live *live = &record->live;
@@ -167,6 +181,7 @@ static enum sl_status read_parts(int fd, struct sl_live_record *record)
     record->stats.iterations = own;
     record->stats.trace = NULL;
     if (record->stats.iteration >= SL_MAX_ITERATIONS) record->stats.iteration = SL_MAX_ITERATIONS - 1;
+    complete_iteration(&record->stats);
     record->running = live->process_began && sl_process_began((pid_t)live->process) == live->process_began;
     return whole ? SL_OK : SL_ERR_FORMAT;
 }

@@ -84,6 +84,47 @@ static void counters_are_told_soon(void **state)
     _exit(access(path, F_OK) == 0 ? 13 : 0);
 }
 
+/* Puts `launches` in place of the word of the file that is `told`. */
+static void count_later(uint64_t told, uint64_t launches)
+{
+    FILE *file = fopen(path, "r+");
+    uint64_t word = 0;
+    assert_non_null(file);
+    while (word != told) assert_int_equal(fread(&word, sizeof word, 1, file), 1);
+    assert_int_equal(fseek(file, -(long)sizeof word, SEEK_CUR), 0);
+    assert_int_equal(fwrite(&launches, sizeof word, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A process that is killed between two writes has written its iteration and not the totals: the launches of
+ * all iterations are still the total's. */
+static void what_a_killed_process_leaves_adds_up(void **state)
+{
+    (void)state;
+    static struct sl_options options;
+    static struct sl_stats stats;
+    const uint64_t told = 0x123456789;
+    assert_int_equal(sl_stats_init(&stats), SL_OK);
+    struct sl_live *live = sl_live_open(path, &options, "stats");
+    assert_non_null(live);
+    for (int i = 0; i < 5; i++) sl_stats_launched(&stats);
+    sl_stats_next_iteration(&stats);
+    stats.total.launches = told + 5;
+    sl_stats_now(&stats)->launches = told;
+    sl_live_write(live, &stats);
+    struct sl_live_record *record;
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(sl_live_read(path, &record), SL_OK);
+        assert_int_equal(record->stats.iterations[0].launches, 5);
+        assert_int_equal(record->stats.iterations[1].launches, told);
+        assert_int_equal(record->stats.total.launches, told + 5);
+        sl_live_free(record);
+        if (!again) count_later(told, told + 1);
+    }
+    sl_live_close(live);
+    sl_stats_close(&stats);
+}
+
 /* Its thread may have been counting when a signal's handler forked. */
 static void a_child_counts_for_itself(void **state)
 {
@@ -209,6 +250,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_cut_or_overwritten_costs_figures_only),
         cmocka_unit_test(what_cannot_be_read_is_refused),
         cmocka_unit_test(processes_are_told_apart),
+        cmocka_unit_test(what_a_killed_process_leaves_adds_up),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
