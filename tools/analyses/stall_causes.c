@@ -83,8 +83,8 @@ static bool add_stall(struct search *search, const struct model_stall *stall, ui
                                 .launch = launch,
                                 .chunk = found.chunk,
                                 .slot = found.slot,
-                                .cause = found.fetch == SL_NONE ? MOVE_CAUSES
-                                                                : search->moves[found.fetch].cause,
+                                .cause =
+                                    found.fetch == SL_NONE ? MOVE_CAUSES : search->moves[found.fetch].cause,
                                 .phase = launch == SL_NONE ? PHASE_OTHER : search->phases->of_launch[launch]};
     uint64_t key = key_of(search, launch, &cause);
     uint32_t index = sl_map_get(&search->by_key, key);
