@@ -22,11 +22,6 @@ struct call {
     uint64_t at_ns; /* how far the thread is */
 };
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Costs are those of a whole block. */
 static uint64_t part(uint64_t cost_ns, uint64_t bytes)
 {
@@ -53,17 +48,6 @@ static struct block_move *add_block(struct call *call)
     return &call->blocks[call->count++];
 }
 
-static void add_effect(struct sc_effect *sum, const struct sc_effect *effect)
-{
-    for (int i = 0; i < SC_CAUSES; i++) {
-        sum->in[i] += effect->in[i];
-        sum->out[i] += effect->out[i];
-    }
-    sum->gained_bytes += effect->gained_bytes;
-    sum->lost_bytes += effect->lost_bytes;
-    sum->evicted_bytes += effect->evicted_bytes;
-}
-
 static void prefetch_block(struct call *call, struct sc_managed_range *range, uint64_t address, uint64_t end,
                            enum sc_place to, struct sc_effect *sum)
 {
@@ -72,7 +56,7 @@ static void prefetch_block(struct call *call, struct sc_managed_range *range, ui
     bool was_mapped = block->host_mapped;
     struct sc_effect effect = {0};
     sc_managed_prefetch(managed, address, end - address, to, &effect);
-    add_effect(sum, &effect);
+    sc_effect_add(sum, &effect);
     struct block_move *move = add_block(call);
     if (!move) return;
     *move = (struct block_move){
@@ -100,7 +84,7 @@ static uint64_t apply_span(struct call *call, enum sc_work_kind kind, const stru
         struct sc_effect effect = {0};
         sc_managed_discard(&call->timing->managed, span->address, span->bytes, &effect);
         effect.evicted_bytes += effect.lost_bytes; /* free before the prefetch takes frames */
-        add_effect(sum, &effect);
+        sc_effect_add(sum, &effect);
         discarded = (span->bytes + SC_BLOCK_BYTES - 1) >> SC_BLOCK_SHIFT;
     }
     call->count = 0;
@@ -128,7 +112,7 @@ static void run_outward(struct call *call)
         call->blocks[i].copied_ns = sc_transfer(call->timing, SC_ENGINE_COPY_OUT, &call->order, call->at_ns,
                                                 call->blocks[i].out_bytes, call->factor, &start_ns);
     for (size_t i = 0; i < call->count; i++) {
-        call->at_ns = later(call->at_ns, call->blocks[i].copied_ns);
+        call->at_ns = sc_later(call->at_ns, call->blocks[i].copied_ns);
         work_on_pages(call, &call->blocks[i]);
     }
 }
@@ -142,11 +126,11 @@ static void run_inward(struct call *call)
         uint64_t room_ns = sc_transfer(call->timing, SC_ENGINE_COPY_OUT, &call->order, call->at_ns,
                                        block->evicted_bytes, call->factor, &start_ns);
         work_on_pages(call, block);
-        last_ns = later(last_ns,
-                        sc_transfer(call->timing, SC_ENGINE_COPY_IN, &call->order,
-                                    later(call->at_ns, room_ns), block->in_bytes, call->factor, &start_ns));
+        last_ns = sc_later(last_ns, sc_transfer(call->timing, SC_ENGINE_COPY_IN, &call->order,
+                                                sc_later(call->at_ns, room_ns), block->in_bytes, call->factor,
+                                                &start_ns));
     }
-    call->at_ns = later(call->at_ns, last_ns);
+    call->at_ns = sc_later(call->at_ns, last_ns);
 }
 
 /* When a thread can begin a call that is ready at `ready_ns`: not while advice waits or is given. */
@@ -197,7 +181,7 @@ uint64_t sc_moves_wait(struct sc_moves *moves, uint64_t at_ns)
     uint64_t begin_ns = at_ns;
     uint64_t known = moves->call_count < SC_CALLS ? moves->call_count : SC_CALLS;
     for (uint64_t i = 0; i < known; i++)
-        if (moves->calls[i].begin_ns <= at_ns) begin_ns = later(begin_ns, moves->calls[i].end_ns);
+        if (moves->calls[i].begin_ns <= at_ns) begin_ns = sc_later(begin_ns, moves->calls[i].end_ns);
     if (begin_ns > at_ns) moves->advice = (struct sc_call){at_ns, begin_ns};
     return begin_ns;
 }

@@ -62,11 +62,6 @@ void sc_timeline_close(void)
     timeline = NULL;
 }
 
-static uint64_t max_ns(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint64_t last_call_ns, last_return_ns; /* of the last call of any thread */
 
 /* Advances the submitting thread's clock to this entry. A new thread starts when the last call returns: that
@@ -74,8 +69,8 @@ static uint64_t last_call_ns, last_return_ns; /* of the last call of any thread 
 static void tick_host(struct sc_op *op)
 {
     struct sc_thread *thread = op->thread;
-    if (!thread->started) thread->clock_ns = max_ns(thread->clock_ns, last_return_ns);
-    if (sc_options()->causal) thread->clock_ns = max_ns(thread->clock_ns, last_call_ns);
+    if (!thread->started) thread->clock_ns = sc_later(thread->clock_ns, last_return_ns);
+    if (sc_options()->causal) thread->clock_ns = sc_later(thread->clock_ns, last_call_ns);
     thread->started = true;
     thread->clock_ns += op->call_ns;
     last_call_ns = last_return_ns = thread->clock_ns;
@@ -131,7 +126,7 @@ static bool moves_to_host(const struct sc_op *op)
 static uint64_t dependencies_end_ns(const struct sc_op *op)
 {
     uint64_t end_ns = 0;
-    for (size_t i = 0; i < op->dependency_count; i++) end_ns = max_ns(end_ns, op->dependencies[i]->end_ns);
+    for (size_t i = 0; i < op->dependency_count; i++) end_ns = sc_later(end_ns, op->dependencies[i]->end_ns);
     return end_ns;
 }
 
@@ -152,7 +147,7 @@ static void recall_span(struct sc_device *device, struct sc_work *work, const st
                         uint64_t begin_ns)
 {
     sc_views_settle(device, span, begin_ns);
-    work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, span, begin_ns));
+    work->ready_ns = sc_later(work->ready_ns, sc_views_recall(device, span, begin_ns));
 }
 
 /* Moves managed memory that other devices hold to the host before the operation uses it. */
@@ -202,7 +197,7 @@ static uint64_t arrive_launch(struct sc_op *op, uint64_t *ready_ns)
 void sc_op_arrive(struct sc_op *op)
 {
     tick_host(op);
-    uint64_t ready_ns = max_ns(op->thread->clock_ns, dependencies_end_ns(op));
+    uint64_t ready_ns = sc_later(op->thread->clock_ns, dependencies_end_ns(op));
     uint64_t busy_ns = op->kind == SC_OP_KERNEL ? arrive_launch(op, &ready_ns) : 0;
     op->peers->arrive(op->token, ready_ns, busy_ns);
 }
@@ -210,7 +205,7 @@ void sc_op_arrive(struct sc_op *op)
 /* Common to all operations of streams. */
 static void note_end(struct sc_op *op, const struct sc_effect *effect)
 {
-    if (op->context) op->context->last_end_ns = max_ns(op->context->last_end_ns, op->end_ns);
+    if (op->context) op->context->last_end_ns = sc_later(op->context->last_end_ns, op->end_ns);
     if (!op->dropped) write_timeline(op, effect);
     sc_touched_write(op);
 }
@@ -240,7 +235,7 @@ static void time_stream_op(struct sc_op *op, uint64_t waited_ns)
 {
     struct sc_thread *thread = op->thread;
     bool idle = stream_is_idle(op);
-    struct sc_work work = {.ready_ns = max_ns(thread->clock_ns, waited_ns),
+    struct sc_work work = {.ready_ns = sc_later(thread->clock_ns, waited_ns),
                            .order = &thread->order,
                            .moves = &moves,
                            .is_deferred = !idle};
@@ -249,7 +244,7 @@ static void time_stream_op(struct sc_op *op, uint64_t waited_ns)
     op->start_ns = placed.start_ns;
     op->end_ns = placed.end_ns;
     if (holds_caller(op) && idle) {
-        thread->clock_ns = max_ns(thread->clock_ns, op->end_ns);
+        thread->clock_ns = sc_later(thread->clock_ns, op->end_ns);
         op->known_ended = true;
     }
     if (op->kind == SC_OP_FREE)
@@ -297,7 +292,7 @@ static void time_unmet(struct sc_op *op)
     case SC_OP_SYNC:
         if (op->whole_context && op->context) waited_ns = op->context->waited_ns = op->context->last_end_ns;
         for (size_t i = 0; i < op->dependency_count; i++) op->dependencies[i]->known_ended = true;
-        thread->clock_ns = max_ns(thread->clock_ns, waited_ns);
+        thread->clock_ns = sc_later(thread->clock_ns, waited_ns);
         break;
     case SC_OP_CHARGE:
         sc_timing_charge(&op->device->timing, thread->clock_ns, op->charge_bytes);

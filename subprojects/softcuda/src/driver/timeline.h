@@ -10,6 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The later of two moments. */
+static inline uint64_t sc_later(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns > b_ns ? a_ns : b_ns;
+}
+
 struct sc_busy {
     uint64_t start_ns, end_ns;
     double rate; /* what goes on meanwhile, bytes each ns; 0 where that means nothing */

@@ -42,6 +42,18 @@ size_t sc_timing_remembered(const struct sc_timing *timing)
     return count;
 }
 
+void sc_effect_add(struct sc_effect *sum, const struct sc_effect *effect)
+{
+    for (int i = 0; i < SC_CAUSES; i++) {
+        sum->in[i] += effect->in[i];
+        sum->out[i] += effect->out[i];
+    }
+    sum->faults += effect->faults;
+    sum->gained_bytes += effect->gained_bytes;
+    sum->lost_bytes += effect->lost_bytes;
+    sum->evicted_bytes += effect->evicted_bytes;
+}
+
 uint64_t sc_effect_in(const struct sc_effect *effect)
 {
     uint64_t sum = 0;
@@ -219,14 +231,7 @@ static void place_migration(struct sc_timing *timing, const struct sc_work *work
 void sc_timing_apply(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,
                      const struct sc_effect *effect)
 {
-    for (int i = 0; i < SC_CAUSES; i++) {
-        timing->totals.in[i] += effect->in[i];
-        timing->totals.out[i] += effect->out[i];
-    }
-    timing->totals.faults += effect->faults;
-    timing->totals.gained_bytes += effect->gained_bytes;
-    timing->totals.lost_bytes += effect->lost_bytes;
-    timing->totals.evicted_bytes += effect->evicted_bytes;
+    sc_effect_add(&timing->totals, effect);
     sc_footprint_add(&timing->footprint, start_ns,
                      (int64_t)effect->gained_bytes - (int64_t)effect->evicted_bytes);
     sc_footprint_add(&timing->footprint, end_ns,

@@ -142,6 +142,7 @@ void sc_timing_place_between(struct sc_timing *from, struct sc_timing *to, uint6
 void sc_timing_apply(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,
                      const struct sc_effect *effect);
 
+void sc_effect_add(struct sc_effect *sum, const struct sc_effect *effect);
 uint64_t sc_effect_in(const struct sc_effect *effect);  /* bytes to the device, all causes */
 uint64_t sc_effect_out(const struct sc_effect *effect); /* bytes from the device, all causes */
 

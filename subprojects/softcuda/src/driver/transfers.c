@@ -5,21 +5,16 @@
 /* A transfer has so much of the link whatever goes on. */
 #define LEAST_PART 0.125
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 uint64_t sc_engine_behind(const struct sc_timing *timing, enum sc_timing_engine engine, uint64_t ready_ns)
 {
-    return later(ready_ns, sc_timeline_end(&timing->engines[engine].busy));
+    return sc_later(ready_ns, sc_timeline_end(&timing->engines[engine].busy));
 }
 
 /* The first moment at which the engine may take the next operation of `order`. */
 static uint64_t allowed(const struct sc_timing *timing, enum sc_timing_engine engine,
                         const struct sc_order *order, uint64_t ready_ns)
 {
-    return order ? later(ready_ns, order->end_ns[engine]) : sc_engine_behind(timing, engine, ready_ns);
+    return order ? sc_later(ready_ns, order->end_ns[engine]) : sc_engine_behind(timing, engine, ready_ns);
 }
 
 uint64_t sc_engine_gap(const struct sc_timing *timing, enum sc_timing_engine engine,
@@ -61,22 +56,15 @@ static double rate_beside(const struct sc_machine *machine, enum sc_timing_engin
 void sc_engine_book(struct sc_timing *timing, enum sc_timing_engine engine, struct sc_order *order,
                     uint64_t start_ns, uint64_t end_ns)
 {
-    if (order) order->end_ns[engine] = later(order->end_ns[engine], end_ns);
+    if (order) order->end_ns[engine] = sc_later(order->end_ns[engine], end_ns);
     if (end_ns == start_ns) return;
     timing->engines[engine].busy_ns += end_ns - start_ns;
     sc_timeline_book(&timing->engines[engine].busy, start_ns, end_ns, 0);
 }
 
-/* An ideal driver's transfers do not ask for the rate of others. */
-static void book_part(const struct sc_timing *timing, struct sc_timeline *engine, double begin, double end,
-                      double rate)
-{
-    sc_timeline_book(engine, (uint64_t)begin, (uint64_t)ceil(end), timing->machine.driver.is_real ? rate : 0);
-}
-
 /* A transfer of `bytes` that starts at `start_ns`. It has the link's full rate when alone and the shared rate
  * while the other direction is busy. While ranks meet over the link it pauses; *still_ns is the sum of these
- * pauses. Returns its end. `engine` not NULL: the engine is busy with it. */
+ * pauses. Returns its end. `engine` not NULL: it is busy with the transfer, at the rates of its parts. */
 static uint64_t run(const struct sc_timing *timing, enum sc_timing_engine direction, uint64_t start_ns,
                     double bytes, double factor, struct sc_timeline *engine, uint64_t *still_ns)
 {
@@ -91,7 +79,7 @@ static uint64_t run(const struct sc_timing *timing, enum sc_timing_engine direct
         if (meeting && (double)meeting->start_ns <= now) {
             still += (double)meeting->end_ns - now;
             now = (double)meeting->end_ns;
-            if (engine) book_part(timing, engine, begin, now, 0);
+            if (engine) sc_timeline_book(engine, (uint64_t)begin, (uint64_t)now, 0);
             continue;
         }
         bool both = busy && (double)busy->start_ns <= now;
@@ -101,7 +89,7 @@ static uint64_t run(const struct sc_timing *timing, enum sc_timing_engine direct
         double possible = (until - now) * rate;
         now = possible >= rest ? now + rest / rate : until;
         rest = possible >= rest ? 0 : rest - possible;
-        if (engine) book_part(timing, engine, begin, now, rate);
+        if (engine) sc_timeline_book(engine, (uint64_t)begin, (uint64_t)ceil(now), rate);
     }
     *still_ns = (uint64_t)still;
     return (uint64_t)ceil(now);
@@ -121,8 +109,12 @@ uint64_t sc_transfer(struct sc_timing *timing, enum sc_timing_engine direction, 
         if (!behind || behind->start_ns >= end_ns) break;
         *start_ns = sc_timeline_idle(&engine->busy, behind->end_ns);
     }
-    run(timing, direction, *start_ns, (double)bytes, factor, &engine->busy, &still_ns);
+    /* An ideal driver's transfers do not ask for the rate of others. */
+    if (timing->machine.driver.is_real)
+        run(timing, direction, *start_ns, (double)bytes, factor, &engine->busy, &still_ns);
+    else
+        sc_timeline_book(&engine->busy, *start_ns, end_ns, 0);
     engine->busy_ns += end_ns - *start_ns - still_ns;
-    if (order) order->end_ns[direction] = later(order->end_ns[direction], end_ns);
+    if (order) order->end_ns[direction] = sc_later(order->end_ns[direction], end_ns);
     return end_ns;
 }
