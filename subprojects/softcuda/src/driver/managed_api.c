@@ -50,7 +50,7 @@ static struct sc_span page_span(uint64_t address, uint64_t bytes)
 static CUresult log_advice(uint64_t address, uint64_t bytes, enum sc_advice advice,
                            const struct sc_span *place)
 {
-    struct sc_op *op = sc_op_new(SC_OP_ADVISE, NULL);
+    struct sc_op *op = sc_op_new(SC_OP_ADVISE, sc_current());
     if (!op) return CUDA_ERROR_OUT_OF_MEMORY;
     op->advise = (struct sc_advise_work){page_span(address, bytes), advice};
     op->advise.span.to = place->to;

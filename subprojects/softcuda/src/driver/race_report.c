@@ -27,7 +27,7 @@ static uint64_t known_count, occurrences;
 static const char *const use_names[] = {
     [SC_USE_READ] = "read",           [SC_USE_POLL] = "read",   [SC_USE_ATOMIC] = "atomic access",
     [SC_USE_PREFETCH] = "prefetch",   [SC_USE_WRITE] = "write", [SC_USE_DISCARD] = "discard",
-    [SC_USE_ALLOCATE] = "allocation", [SC_USE_FREE] = "free",
+    [SC_USE_ALLOCATE] = "allocation", [SC_USE_FREE] = "free",   [SC_USE_ADVISE] = "advice",
 };
 
 static bool same(const struct race *a, const struct race *b)
@@ -53,6 +53,8 @@ static void headline(const struct sc_finding *finding, char *out, size_t bytes)
     const char *use = use_names[finding->use], *earlier = use_names[finding->earlier_use];
     if (finding->kind == SC_FOUND_GARBAGE)
         snprintf(out, bytes, "a read of bytes that were discarded, and that nobody has written since");
+    else if (finding->use == SC_USE_ADVISE)
+        snprintf(out, bytes, "this advice does not wait for an earlier submitted %s", earlier);
     else if (finding->kind == SC_FOUND_USE_AFTER_FREE)
         snprintf(out, bytes, "use after free: this %s comes after the free", use);
     else
@@ -77,12 +79,13 @@ static void describe_memory(const struct sc_finding *finding, char *out, size_t 
 
 static void describe_actor(const struct sc_actor *actor, char *out, size_t bytes)
 {
-    char site[640], graph[64] = "";
+    char site[640], graph[64] = "", stream[64];
     sc_site_print(actor->site, site, sizeof site);
     if (actor->graph)
         snprintf(graph, sizeof graph, " in a graph's launch (%llu)", (unsigned long long)actor->graph);
-    snprintf(out, bytes, "%s%s%.200s%s, operation %llu, stream %llu, submitted at %s", actor->kind,
-             *actor->name ? " " : "", actor->name, graph, (unsigned long long)actor->op, actor->stream, site);
+    snprintf(stream, sizeof stream, "stream %llu, submitted", actor->stream);
+    snprintf(out, bytes, "%s%s%.200s%s, operation %llu, %s at %s", actor->kind, *actor->name ? " " : "",
+             actor->name, graph, (unsigned long long)actor->op, actor->by_host ? "given" : stream, site);
 }
 
 /* Also writes a report to SOFTCUDA_RACES_LOG. */

@@ -25,6 +25,7 @@ static const char *const kind_names[] = {
     [SC_OP_ALLOCATE] = "allocation",
     [SC_OP_FREE] = "free",
     [SC_OP_GRAPH_MEMORY] = "memory node",
+    [SC_OP_ADVISE] = "advice",
 };
 
 /* Interns kernel names, which must outlive their modules. */
@@ -61,6 +62,7 @@ static struct sc_actor *new_actor(const struct sc_op *op)
         .kind = kind_names[op->kind],
         .name = op->kind == SC_OP_KERNEL ? keep_name(op->launch.name) : "",
         .stream = op->stream_id,
+        .by_host = op->kind == SC_OP_ADVISE,
         .site = op->site,
     };
     return actor;
@@ -207,4 +209,21 @@ bool sc_race_uses(struct sc_op *op)
     sc_actor_unref(uses.actor);
     free(uses.ranges);
     return !uses.failed;
+}
+
+/* Where pages are preferred, and who maps them, never decides about contents. Which copies there are does:
+ * taking read-mostly back ends one of two. */
+bool sc_race_advice(struct sc_op *op, const struct sc_clock *host)
+{
+    enum sc_advice advice = op->advise.advice;
+    if (advice != SC_ADVISE_READ_MOSTLY && advice != SC_ADVISE_NOT_READ_MOSTLY) return true;
+    const struct sc_span *span = &op->advise.span;
+    struct uses uses = {.op = op, .actor = new_actor(op)};
+    if (!uses.actor) return false;
+    uses.actor->name = advice == SC_ADVISE_READ_MOSTLY ? "to set read-mostly" : "to unset read-mostly";
+    sc_shadow_check(uses.actor, host,
+                    &(struct sc_use_range){span->address, span->address + span->bytes, SC_USE_ADVISE, false},
+                    found, &uses);
+    sc_actor_unref(uses.actor);
+    return true;
 }

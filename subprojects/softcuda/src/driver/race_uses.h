@@ -9,4 +9,8 @@
  * context. false: no memory. pre: op->clock is set. */
 bool sc_race_uses(struct sc_op *op);
 
+/* Reports the uses that advice for read-mostly copies may find finished or not: the host gives it at once,
+ * behind what it has waited for (`host`). Other advice is no use of memory. false: no memory. */
+bool sc_race_advice(struct sc_op *op, const struct sc_clock *host);
+
 #endif

@@ -34,7 +34,7 @@ static void give_up(void)
 
 void sc_races_submitted(struct sc_op *op)
 {
-    if (!wanted || op->kind >= SC_OP_SYNC) return;
+    if (!wanted || (op->kind >= SC_OP_SYNC && op->kind != SC_OP_ADVISE)) return;
     op->site =
         op->graph && op->previous && op->previous->graph == op->graph ? op->previous->site : sc_site_here();
 }
@@ -129,7 +129,9 @@ void sc_races_timed(struct sc_op *op)
     case SC_OP_CHARGE:
     case SC_OP_MANAGED_ALLOCATE:
     case SC_OP_MANAGED_FREE:
+        break;
     case SC_OP_ADVISE:
+        ok = sc_race_advice(op, host);
         break;
     default:
         ok = place(op) && (op->dropped || sc_race_uses(op));

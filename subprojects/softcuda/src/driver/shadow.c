@@ -170,22 +170,51 @@ bool sc_shadow_use(struct sc_actor *actor, const struct sc_clock *clock, const s
     return ok;
 }
 
-static bool forget_here(struct page *page, uint64_t begin, uint64_t end)
+/* Calls visit(step, page, range) for the existing pages of the range, until one call returns false. */
+static bool each_page(const struct sc_use_range *range, struct sc_step *step,
+                      bool (*visit)(struct sc_step *, struct page *, const struct sc_use_range *))
 {
-    struct sc_use_range range = {.begin = begin, .end = end};
-    return use_page(NULL, page, &range, 1);
+    bool ok = true;
+    if (range->begin >= range->end || !shadow.count) return true;
+    uint64_t first = range->begin >> PAGE_SHIFT, last = (range->end - 1) >> PAGE_SHIFT;
+    bool few = last - first < shadow.capacity;
+    /* Looks for each page of the range, or goes through all existing pages if these are fewer. */
+    for (uint64_t i = few ? first : 0; ok && i <= (few ? last : shadow.capacity - 1); i++) {
+        struct page *page = few ? *probe(shadow.pages, shadow.capacity, i) : shadow.pages[i];
+        if (page && page->number >= first && page->number <= last) ok = visit(step, page, range);
+    }
+    return ok;
+}
+
+static bool check_page(struct sc_step *step, struct page *page, const struct sc_use_range *range)
+{
+    const uint64_t base = page->number << PAGE_SHIFT;
+    for (uint32_t i = 0; i < page->count; i++) {
+        uint64_t end = base + (i + 1 < page->count ? page->segments[i + 1].begin : PAGE_BYTES);
+        struct sc_use_range here = *range;
+        if (here.begin < base + page->segments[i].begin) here.begin = base + page->segments[i].begin;
+        if (here.end > end) here.end = end;
+        if (here.begin < here.end) sc_step_check(step, page->segments[i].state, &here);
+    }
+    return true;
+}
+
+void sc_shadow_check(struct sc_actor *actor, const struct sc_clock *clock, const struct sc_use_range *range,
+                     void (*found)(void *context, const struct sc_finding *finding), void *context)
+{
+    struct sc_step step;
+    sc_step_begin(&step, actor, clock);
+    each_page(range, &step, check_page);
+    for (size_t i = 0; i < step.finding_count; i++) found(context, &step.findings[i]);
+    sc_step_end(&step);
+}
+
+static bool forget_here(struct sc_step *none, struct page *page, const struct sc_use_range *range)
+{
+    return use_page(none, page, range, 1);
 }
 
 bool sc_shadow_forget(uint64_t begin, uint64_t end)
 {
-    bool ok = true;
-    if (begin >= end || !shadow.count) return true;
-    uint64_t first = begin >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
-    bool few = last - first < shadow.capacity;
-    /* Visits the pages of the range, or all existing pages if these are fewer. */
-    for (uint64_t i = few ? first : 0; ok && i <= (few ? last : shadow.capacity - 1); i++) {
-        struct page *page = few ? *probe(shadow.pages, shadow.capacity, i) : shadow.pages[i];
-        if (page && page->number >= first && page->number <= last) ok = forget_here(page, begin, end);
-    }
-    return ok;
+    return each_page(&(struct sc_use_range){.begin = begin, .end = end}, NULL, forget_here);
 }

@@ -24,6 +24,7 @@ enum sc_use_kind {
     SC_USE_DISCARD,
     SC_USE_ALLOCATE,
     SC_USE_FREE,
+    SC_USE_ADVISE, /* for sc_shadow_check only: advice by the host that concerns every use */
 };
 
 struct sc_site;
@@ -36,6 +37,7 @@ struct sc_actor {
     uint64_t graph;          /* the graph launch that it is part of, or 0 */
     const char *kind, *name; /* static or interned strings; `name` may be "" */
     unsigned long long stream;
+    bool by_host; /* of no stream: advice */
     const struct sc_site *site;
 };
 
@@ -62,6 +64,11 @@ struct sc_finding {
 bool sc_shadow_use(struct sc_actor *actor, const struct sc_clock *clock, const struct sc_use_range *ranges,
                    size_t count, void (*found)(void *context, const struct sc_finding *finding),
                    void *context);
+
+/* Reports as sc_shadow_use does, and records nothing: for what the host does at once, so that everything
+ * submitted later comes after it. `clock`: what the host has waited for; NULL: nothing. */
+void sc_shadow_check(struct sc_actor *actor, const struct sc_clock *clock, const struct sc_use_range *range,
+                     void (*found)(void *context, const struct sc_finding *finding), void *context);
 
 /* Forgets all uses of [begin, end): the memory is fresh. false: no memory. */
 bool sc_shadow_forget(uint64_t begin, uint64_t end);

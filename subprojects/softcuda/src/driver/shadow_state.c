@@ -65,6 +65,7 @@ static bool replaces(enum sc_use_kind kind)
 static bool conflict(enum sc_use_kind a, enum sc_use_kind b)
 {
     enum sc_use_kind low = a < b ? a : b, high = a < b ? b : a;
+    if (high == SC_USE_ADVISE) return true;
     if (low == SC_USE_READ) return high >= SC_USE_WRITE || high == SC_USE_ATOMIC;
     if (low == SC_USE_POLL || low == SC_USE_ATOMIC) return high >= SC_USE_WRITE;
     if (low == SC_USE_PREFETCH) return high >= SC_USE_DISCARD;
@@ -198,6 +199,16 @@ static unsigned slot_of(const struct sc_use_range *range)
     return slot < MEMOS ? slot : MEMOS - 1;
 }
 
+/* Adds the range to a finding. */
+static void widen(struct sc_step *step, size_t number, const struct sc_use_range *range)
+{
+    if (number == NOTHING_FOUND) return;
+    struct sc_finding *finding = &step->findings[number];
+    if (range->begin < finding->low) finding->low = range->begin;
+    if (range->end > finding->high) finding->high = range->end;
+    finding->bytes += range->end - range->begin;
+}
+
 struct sc_state *sc_step_take(struct sc_step *step, struct sc_state *state, const struct sc_use_range *range)
 {
     unsigned way = (unsigned)range->kind * 2 + range->content_read;
@@ -206,14 +217,14 @@ struct sc_state *sc_step_take(struct sc_step *step, struct sc_state *state, cons
         size_t finding = state ? judge(step, state, range) : NOTHING_FOUND;
         *memo = (struct memo){step->serial, way, finding, advance(step, state, range)};
     }
-    if (memo->finding != NOTHING_FOUND) {
-        struct sc_finding *finding = &step->findings[memo->finding];
-        if (range->begin < finding->low) finding->low = range->begin;
-        if (range->end > finding->high) finding->high = range->end;
-        finding->bytes += range->end - range->begin;
-    }
+    widen(step, memo->finding, range);
     step->failed |= !memo->to;
     return memo->to;
+}
+
+void sc_step_check(struct sc_step *step, const struct sc_state *state, const struct sc_use_range *range)
+{
+    if (state) widen(step, judge(step, state, range), range);
 }
 
 void sc_step_end(struct sc_step *step)

@@ -25,6 +25,8 @@ void sc_step_begin(struct sc_step *step, struct sc_actor *actor, const struct sc
 /* The list that results from `state` when the operation uses `range`; notes findings for this range. The
  * caller takes a reference if it keeps the result beyond sc_step_end. */
 struct sc_state *sc_step_take(struct sc_step *step, struct sc_state *state, const struct sc_use_range *range);
+/* Notes findings for this range, and changes nothing. */
+void sc_step_check(struct sc_step *step, const struct sc_state *state, const struct sc_use_range *range);
 void sc_step_end(struct sc_step *step);
 
 void sc_state_ref(struct sc_state *state); /* both accept NULL */

@@ -334,6 +334,43 @@ static void graph_memory(struct world *w)
     launch_twice(graph, w->a);
 }
 
+/* Every way to wait is enough for advice, and what is submitted behind advice is behind it. */
+static void advice_behind_waits(struct world *w)
+{
+    copy_words(w, w->managed, w->x, w->a);
+    OK(cuStreamSynchronize(w->a));
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY);
+    prefetch(w, w->managed, CU_MEM_LOCATION_TYPE_DEVICE, w->a);
+    copy_words(w, w->y, w->managed, w->a);
+    OK(cuEventRecord(w->event, w->a));
+    OK(cuEventSynchronize(w->event));
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_UNSET_READ_MOSTLY);
+    count_up(w, w->managed, w->b);
+    OK(cuEventRecord(w->event, w->b));
+    while (cuEventQuery(w->event) == CUDA_ERROR_NOT_READY) continue;
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY);
+    OK(cuMemsetD32Async(w->managed, 1, COUNT, w->a));
+    OK(cuCtxSynchronize());
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_UNSET_READ_MOSTLY);
+}
+
+static void advice_for_other_pages(struct world *w)
+{
+    OK(cuMemsetD8Async(w->managed + 8192, 1, 4096, w->a));
+    advise(w->managed + 4096, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY);
+    advise(w->managed + 12288, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY);
+}
+
+/* Where pages are preferred and who maps them changes no copy. */
+static void advice_on_places(struct world *w)
+{
+    copy_words(w, w->managed, w->x, w->a);
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION);
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_SET_ACCESSED_BY);
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION);
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_UNSET_ACCESSED_BY);
+}
+
 int main(int argc, char **argv)
 {
 #define SAMPLE(name)                                                                                         \
@@ -377,6 +414,9 @@ int main(int argc, char **argv)
         SAMPLE(graph_edges),
         SAMPLE(graph_on_two_streams),
         SAMPLE(graph_memory),
+        SAMPLE(advice_behind_waits),
+        SAMPLE(advice_for_other_pages),
+        SAMPLE(advice_on_places),
     };
     return run_samples(samples, sizeof samples / sizeof *samples, argc, argv);
 }

@@ -32,7 +32,7 @@ while IFS='|' read -r sample expected; do
 }" >"$work/expected"
         diff "$work/expected" "$work/found" || complain "other reports than expected"
         # Each report names two operations and the places in the program.
-        [ "$(grep -c "^    [a-z]*: .*, operation [0-9]*, stream [0-9]*, submitted at races-[a-z]*+0x" "$work/log")" = \
+        [ "$(grep -c "^    [a-z]*: .*, operation [0-9]*, \(stream [0-9]*, submitted\|given\) at races-[a-z]*+0x" "$work/log")" = \
             $((2 * $(wc -l <"$work/found"))) ] || complain "operations and places are missing"
         grep -q "\"races\": $(wc -l <"$work/found" | tr -d ' ')," "$work/stats" || complain "the statistics disagree"
         status=0

@@ -3,6 +3,7 @@
 
 #define ORDER(use, earlier) "nothing puts this " use " and an earlier submitted " earlier " in order"
 #define GARBAGE "a read of bytes that were discarded, and that nobody has written since"
+#define ADVICE(earlier) "this advice does not wait for an earlier submitted " earlier
 #define AFTER_FREE(use) "use after free: this " use " comes after the free"
 
 static void write_write(struct world *w)
@@ -276,6 +277,66 @@ static void other_stream_waited(struct world *w)
     OK(cuMemcpyDtoDAsync(w->z, w->x, BYTES, w->b));
 }
 
+static void advice_beside_write(struct world *w)
+{
+    copy_words(w, w->managed, w->x, w->a);
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY);
+}
+
+static void advice_beside_read(struct world *w)
+{
+    copy_words(w, w->x, w->managed, w->a);
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_UNSET_READ_MOSTLY);
+}
+
+static void advice_beside_atomic(struct world *w)
+{
+    count_up(w, w->managed, w->a);
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_UNSET_READ_MOSTLY);
+}
+
+static void advice_beside_copy(struct world *w)
+{
+    OK(cuMemcpyDtoDAsync(w->x, w->managed, BYTES, w->a));
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY);
+}
+
+static void advice_beside_memset(struct world *w)
+{
+    OK(cuMemsetD32Async(w->managed, 1, COUNT, w->a));
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_UNSET_READ_MOSTLY);
+}
+
+/* The copy may then exist on both sides, or on one. */
+static void advice_beside_prefetch(struct world *w)
+{
+    prefetch(w, w->managed, CU_MEM_LOCATION_TYPE_DEVICE, w->a);
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY);
+}
+
+static void advice_beside_discard(struct world *w)
+{
+    discard(w, w->managed, w->a);
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_UNSET_READ_MOSTLY);
+}
+
+/* That streams are in order among each other is nothing that the host waits for. */
+static void advice_behind_event(struct world *w)
+{
+    OK(cuMemsetD8Async(w->managed, 1, MANAGED_BYTES, w->a));
+    let_wait(w, w->a, w->b);
+    prefetch(w, w->managed, CU_MEM_LOCATION_TYPE_DEVICE, w->b);
+    OK(cuEventSynchronize(w->event));
+    advise(w->managed, MANAGED_BYTES, CU_MEM_ADVISE_UNSET_READ_MOSTLY);
+}
+
+/* Advice is for whole pages. */
+static void advice_on_the_last_page(struct world *w)
+{
+    OK(cuMemsetD8Async(w->managed + 8191, 1, 1, w->a));
+    advise(w->managed + 4096, 100, CU_MEM_ADVISE_SET_READ_MOSTLY);
+}
+
 int main(int argc, char **argv)
 {
     static const struct sample samples[] = {
@@ -313,6 +374,15 @@ int main(int argc, char **argv)
         {"graph_beside_stream", ORDER("read", "write"), graph_beside_stream},
         {"graph_memory", ORDER("free", "read"), graph_memory},
         {"other_stream_waited", ORDER("read", "write"), other_stream_waited},
+        {"advice_beside_write", ADVICE("write"), advice_beside_write},
+        {"advice_beside_read", ADVICE("read"), advice_beside_read},
+        {"advice_beside_atomic", ADVICE("atomic access"), advice_beside_atomic},
+        {"advice_beside_copy", ADVICE("read"), advice_beside_copy},
+        {"advice_beside_memset", ADVICE("write"), advice_beside_memset},
+        {"advice_beside_prefetch", ADVICE("prefetch"), advice_beside_prefetch},
+        {"advice_beside_discard", ADVICE("discard"), advice_beside_discard},
+        {"advice_behind_event", ADVICE("prefetch"), advice_behind_event},
+        {"advice_on_the_last_page", ADVICE("write"), advice_on_the_last_page},
     };
     return run_samples(samples, sizeof samples / sizeof *samples, argc, argv);
 }

@@ -152,6 +152,11 @@ void discard_and_prefetch(struct world *w, CUdeviceptr at, CUstream stream)
     OK(cuMemDiscardAndPrefetchBatchAsync(&at, &bytes, 1, &device, &index, 1, 0, stream));
 }
 
+void advise(CUdeviceptr at, size_t bytes, CUmem_advise advice)
+{
+    OK(cuMemAdvise(at, bytes, advice, (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST}));
+}
+
 CUdeviceptr allocate(CUstream stream)
 {
     CUdeviceptr address;

@@ -48,6 +48,8 @@ void let_wait(struct world *w, CUstream first, CUstream second);
 void discard(struct world *w, CUdeviceptr at, CUstream stream);
 void prefetch(struct world *w, CUdeviceptr at, CUmemLocationType to, CUstream stream);
 void discard_and_prefetch(struct world *w, CUdeviceptr at, CUstream stream);
+/* Advice about the host. */
+void advise(CUdeviceptr at, size_t bytes, CUmem_advise advice);
 CUdeviceptr allocate(CUstream stream);
 
 /* `main` of such a program: without an argument lists the samples, with one runs that. */
