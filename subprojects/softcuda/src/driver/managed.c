@@ -191,14 +191,39 @@ static void each_block(struct sc_managed *managed, uint64_t address, uint64_t by
     }
 }
 
-/* When read-mostly is unset, one copy remains: the one at the preferred location, else the device's. */
+static bool is_duplicated(const struct sc_managed_block *block)
+{
+    return block->residency == (SC_ON_HOST | SC_ON_DEVICE);
+}
+
+/* The device's copy is the only one from now on. */
+static void leave_host(struct sc_managed_block *block)
+{
+    block->residency = SC_ON_DEVICE;
+    block->host_mapped = false;
+}
+
+/* When read-mostly is unset, one copy remains: the one at the preferred location, else the device's. Nothing
+ * is copied, and the CPU gets no page-table entries. */
 static void collapse(struct sc_managed *managed, struct sc_managed_block *block, struct sc_effect *effect)
 {
-    if (block->residency != (SC_ON_HOST | SC_ON_DEVICE)) return;
+    if (!is_duplicated(block)) return;
     if (block->preferred == SC_HOST)
         leave_device(managed, block, effect);
     else
-        block->residency = SC_ON_DEVICE;
+        leave_host(block);
+}
+
+/* The device writes to a block that it has: where the host has a copy, that is a fault, which ends the copy
+ * before the write goes on. */
+static void write_on_device(struct sc_managed_block *block, struct sc_effect *effect)
+{
+    if (!is_duplicated(block)) return;
+    effect->faults++;
+    effect->collapses++;
+    effect->collapsed_bytes += block->bytes;
+    if (block->host_mapped) effect->unmapped_bytes += block->bytes;
+    leave_host(block);
 }
 
 static void advise_block(struct sc_managed *managed, struct sc_managed_block *block,
@@ -300,7 +325,7 @@ void sc_managed_touch(struct sc_managed *managed, uint64_t address, uint64_t byt
     }
     bool written = bytes_written != 0;
     if (block->residency & SC_ON_DEVICE) {
-        if (written) block->residency = SC_ON_DEVICE;
+        if (written) write_on_device(block, effect);
         return;
     }
     /* Read-mostly overrides accessed-by: a miss duplicates the block. */
@@ -315,14 +340,14 @@ void sc_managed_touch(struct sc_managed *managed, uint64_t address, uint64_t byt
     }
     effect->faults++;
     if (copied) effect->in[SC_CAUSE_FAULT] += block->bytes;
-    if (!block->read_mostly || written) block->residency = SC_ON_DEVICE;
+    if (!block->read_mostly || written) leave_host(block);
 }
 
 static void populate_block(struct sc_managed *managed, struct sc_managed_block *block,
                            const struct block_action *action)
 {
     if (block->residency) {
-        if (block->residency & SC_ON_DEVICE) block->residency = SC_ON_DEVICE;
+        write_on_device(block, action->effect);
         return;
     }
     bool on_host = block->accessed_by_device && block->preferred == SC_HOST;

@@ -46,7 +46,9 @@ enum sc_cause {
 /* What an operation did. The caller zeroes it; functions add to it. */
 struct sc_effect {
     uint64_t in[SC_CAUSES], out[SC_CAUSES]; /* bytes to and from the device */
-    uint64_t faults;                        /* number of 2 MiB blocks */
+    uint64_t faults;                        /* number of 2 MiB blocks, collapses included */
+    uint64_t collapses, collapsed_bytes;    /* blocks with a copy on each side that the device wrote to */
+    uint64_t unmapped_bytes;                /* of collapsed_bytes: what the CPU had page-table entries for */
     uint64_t gained_bytes;                  /* device frames taken */
     uint64_t lost_bytes;                    /* device frames freed, evictions included */
     uint64_t evicted_bytes;                 /* of lost_bytes: frames freed to make room for this operation */
@@ -108,7 +110,7 @@ void sc_managed_touch(struct sc_managed *managed, uint64_t address, uint64_t byt
                       uint64_t bytes_written, struct sc_effect *effect);
 
 /* Call before a copy or a memset writes the range: unpopulated blocks get a frame of the device or, if the
- * advice says so, host memory; read-mostly copies collapse onto the device. */
+ * advice says so, host memory; read-mostly copies collapse onto the device, by a fault for each block. */
 void sc_managed_populate(struct sc_managed *managed, uint64_t address, uint64_t bytes,
                          struct sc_effect *effect);
 

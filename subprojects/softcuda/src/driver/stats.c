@@ -32,6 +32,8 @@ static void add(struct figures *figures, struct sc_timing *timing)
     }
     for (int i = 0; i < SC_ENGINES; i++) figures->busy_ns[i] += timing->engines[i].busy_ns;
     figures->totals.faults += timing->totals.faults;
+    figures->totals.collapses += timing->totals.collapses;
+    figures->totals.collapsed_bytes += timing->totals.collapsed_bytes;
     figures->launches += timing->launches;
     figures->flops += timing->flops;
     figures->device_bytes += timing->device_bytes;
@@ -57,6 +59,8 @@ static void write_figures(FILE *file, const char *indent, const struct figures *
     write_bytes(file, indent, "bytes_in", figures->totals.in);
     write_bytes(file, indent, "bytes_out", figures->totals.out);
     write_number(file, indent, "faults", figures->totals.faults);
+    write_number(file, indent, "collapses", figures->totals.collapses);
+    write_number(file, indent, "collapsed_bytes", figures->totals.collapsed_bytes);
     write_number(file, indent, "launches", figures->launches);
     write_number(file, indent, "flops", figures->flops);
     write_number(file, indent, "device_traffic_bytes", figures->device_bytes);

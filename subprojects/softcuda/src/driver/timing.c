@@ -49,6 +49,9 @@ void sc_effect_add(struct sc_effect *sum, const struct sc_effect *effect)
         sum->out[i] += effect->out[i];
     }
     sum->faults += effect->faults;
+    sum->collapses += effect->collapses;
+    sum->collapsed_bytes += effect->collapsed_bytes;
+    sum->unmapped_bytes += effect->unmapped_bytes;
     sum->gained_bytes += effect->gained_bytes;
     sum->lost_bytes += effect->lost_bytes;
     sum->evicted_bytes += effect->evicted_bytes;
@@ -73,6 +76,15 @@ static uint64_t duration(double bytes, double bytes_per_ns)
     return bytes > 0 ? (uint64_t)ceil(bytes / bytes_per_ns) : 0;
 }
 
+/* The part of the faults that does not depend on the link. A collapse removes the CPU's page-table entries.
+ */
+static uint64_t handling_ns(const struct sc_timing *timing, const struct sc_effect *effect)
+{
+    double unmapped_blocks = (double)effect->unmapped_bytes / (double)SC_BLOCK_BYTES;
+    return effect->faults * timing->machine.fault_ns +
+           (uint64_t)((double)timing->machine.driver.unmap_ns * unmapped_blocks);
+}
+
 /* The duration of an operation on the compute engine that takes `alone_ns` without migrations and remote
  * accesses. */
 static uint64_t with_links(const struct sc_timing *timing, const struct sc_effect *effect, uint64_t alone_ns)
@@ -82,7 +94,7 @@ static uint64_t with_links(const struct sc_timing *timing, const struct sc_effec
     uint64_t out_ns = duration((double)effect->out[SC_CAUSE_REMOTE], machine->link_out_bytes_per_ns);
     uint64_t longest = alone_ns > in_ns ? alone_ns : in_ns;
     if (out_ns > longest) longest = out_ns;
-    longest += effect->faults * machine->fault_ns;
+    longest += handling_ns(timing, effect);
     longest += duration((double)effect->in[SC_CAUSE_FAULT], FAULT_FACTOR * machine->link_in_bytes_per_ns);
     longest +=
         duration((double)effect->out[SC_CAUSE_EVICTION], FAULT_FACTOR * machine->link_out_bytes_per_ns);
@@ -175,7 +187,8 @@ static void place_copy(struct sc_timing *timing, const struct sc_work *work, str
     double factor = work->to == SC_SIDE_PAGEABLE || work->from == SC_SIDE_PAGEABLE ? PAGEABLE_FACTOR : 1;
     effect->in[SC_CAUSE_COPY] += in;
     effect->out[SC_CAUSE_COPY] += outward;
-    uint64_t ready_ns = work->ready_ns, start_ns;
+    /* The driver collapses what the copy writes to before it moves a byte. */
+    uint64_t ready_ns = work->ready_ns + handling_ns(timing, effect), start_ns;
     if (effect->out[SC_CAUSE_EVICTION])
         ready_ns = sc_transfer(timing, SC_ENGINE_COPY_OUT, work->order, ready_ns,
                                effect->out[SC_CAUSE_EVICTION], 1, &start_ns);

@@ -125,6 +125,57 @@ static void read_mostly_copies_outlive_a_prefetch_to_the_host(void **state)
     assert_int_equal(residency(0), SC_ON_DEVICE);
 }
 
+static void make_duplicates(unsigned first, unsigned count)
+{
+    prefetch(first, count, SC_HOST);
+    sc_managed_advise(&model, BASE + first * BLOCK, count * BLOCK, SC_ADVISE_READ_MOSTLY, SC_NOWHERE,
+                      &effect);
+    prefetch(first, count, SC_DEVICE);
+}
+
+static void expect_collapses(unsigned count)
+{
+    assert_int_equal(effect.faults, count);
+    assert_int_equal(effect.collapses, count);
+    assert_int_equal(effect.collapsed_bytes, count * BLOCK);
+    assert_int_equal(effect.unmapped_bytes, count * BLOCK);
+}
+
+/* Once for each block; nothing crosses the link, and no frame is taken or freed. */
+static void a_write_to_a_duplicate_is_a_fault(void **state)
+{
+    (void)state;
+    make_duplicates(0, 4);
+    touch(0, 64, 0);
+    expect_collapses(0);
+    touch(0, 64, 64);
+    expect_collapses(1);
+    assert_int_equal(effect.lost_bytes + effect.gained_bytes + effect.in[SC_CAUSE_FAULT], 0);
+    touch(0, 0, 64);
+    expect_collapses(0);
+    effect = (struct sc_effect){0};
+    sc_managed_populate(&model, BASE, 3 * BLOCK, &effect); /* a copy writes */
+    expect_collapses(2);
+    assert_int_equal(residency(2), SC_ON_DEVICE);
+    assert_int_equal(residency(3), SC_ON_HOST | SC_ON_DEVICE);
+}
+
+/* A collapsed block is on the device only: its way back is a copy, and read-mostly taken back leaves it. */
+static void a_collapsed_block_is_not_clean(void **state)
+{
+    (void)state;
+    make_duplicates(0, 2);
+    touch(0, 0, 64);
+    sc_managed_advise(&model, BASE, 2 * BLOCK, SC_ADVISE_PREFERRED, SC_HOST, &effect);
+    effect = (struct sc_effect){0};
+    sc_managed_advise(&model, BASE, 2 * BLOCK, SC_ADVISE_NOT_READ_MOSTLY, SC_NOWHERE, &effect);
+    assert_int_equal(residency(0), SC_ON_DEVICE);
+    assert_int_equal(residency(1), SC_ON_HOST);
+    assert_int_equal(effect.lost_bytes, BLOCK);
+    prefetch(0, 2, SC_HOST);
+    assert_int_equal(effect.out[SC_CAUSE_PREFETCH], BLOCK);
+}
+
 static void taking_read_mostly_back_keeps_the_preferred_copy(void **state)
 {
     (void)state;
@@ -137,6 +188,13 @@ static void taking_read_mostly_back_keeps_the_preferred_copy(void **state)
     assert_int_equal(residency(0), SC_ON_HOST);
     assert_int_equal(effect.lost_bytes, BLOCK);
     assert_int_equal(model.resident_bytes, 0);
+    sc_managed_advise(&model, BASE, BLOCK, SC_ADVISE_READ_MOSTLY, SC_NOWHERE, &effect);
+    sc_managed_advise(&model, BASE, BLOCK, SC_ADVISE_PREFERRED, SC_NOWHERE, &effect);
+    prefetch(0, 1, SC_DEVICE);
+    effect = (struct sc_effect){0};
+    sc_managed_advise(&model, BASE, BLOCK, SC_ADVISE_NOT_READ_MOSTLY, SC_NOWHERE, &effect);
+    assert_int_equal(residency(0), SC_ON_DEVICE);
+    assert_int_equal(effect.lost_bytes, 0);
 }
 
 static void discarded_blocks_cost_nothing(void **state)
@@ -237,6 +295,7 @@ static void invariants_hold_under_random_use(void **state)
         }
         frames += (int64_t)effect.gained_bytes - (int64_t)effect.lost_bytes;
         assert_true(effect.evicted_bytes <= effect.lost_bytes);
+        assert_true(effect.collapses <= effect.faults && effect.unmapped_bytes <= effect.collapsed_bytes);
         check_invariants(frames);
     }
 }
@@ -249,6 +308,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(advice_keeps_misses_remote, setup, teardown),
         cmocka_unit_test_setup_teardown(accessed_by_alone_populates_on_the_device, setup, teardown),
         cmocka_unit_test_setup_teardown(read_mostly_copies_outlive_a_prefetch_to_the_host, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_write_to_a_duplicate_is_a_fault, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_collapsed_block_is_not_clean, setup, teardown),
         cmocka_unit_test_setup_teardown(taking_read_mostly_back_keeps_the_preferred_copy, setup, teardown),
         cmocka_unit_test_setup_teardown(discarded_blocks_cost_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(allocated_memory_evicts_managed_but_not_the_other_way, setup,

@@ -121,6 +121,29 @@ static void what_was_never_mapped_is_not_unmapped(void **state)
     assert_int_equal(placed.end_ns, COPY);
 }
 
+/* Nobody maps or copies what read-mostly leaves on the host; a collapse unmaps it. */
+static void read_mostly_taken_back_maps_nothing(void **state)
+{
+    (void)state;
+    struct sc_effect effect = {0};
+    prefetch(0, FIRST_SLAB, 0, 3, SC_HOST);
+    sc_managed_advise(&timing.managed, FIRST_SLAB, 3 * BLOCK, SC_ADVISE_PREFERRED, SC_HOST, &effect);
+    sc_managed_advise(&timing.managed, FIRST_SLAB, 3 * BLOCK, SC_ADVISE_READ_MOSTLY, SC_NOWHERE, &effect);
+    prefetch(placed.end_ns, FIRST_SLAB, 0, 3, SC_DEVICE);
+    struct sc_block_traffic traffic = {.block = FIRST_SLAB >> SC_BLOCK_SHIFT, .bytes_written = 1};
+    struct sc_cost cost = {.bytes_written = 1, .blocks = &traffic, .block_count = 1};
+    struct sc_work work = {.kind = SC_WORK_KERNEL, .cost = &cost, .ready_ns = placed.end_ns};
+    sc_timing_place(&timing, &work, &placed);
+    assert_int_equal(placed.end_ns - placed.start_ns, 1 + UNMAP);
+    sc_managed_advise(&timing.managed, FIRST_SLAB, 3 * BLOCK, SC_ADVISE_NOT_READ_MOSTLY, SC_NOWHERE, &effect);
+    uint64_t begin_ns = placed.end_ns;
+    prefetch(begin_ns, FIRST_SLAB, 1, 2, SC_HOST); /* there, with the entries that the host had before */
+    assert_int_equal(placed.end_ns - begin_ns, 2 * REMAP);
+    begin_ns = placed.end_ns;
+    prefetch(begin_ns, FIRST_SLAB, 0, 1, SC_HOST); /* the collapsed one */
+    assert_int_equal(placed.end_ns - begin_ns, COPY + MAP);
+}
+
 static void a_block_in_part_costs_its_part(void **state)
 {
     (void)state;
@@ -217,6 +240,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_caller_maps_what_comes_to_the_host, setup, teardown),
         cmocka_unit_test_setup_teardown(the_caller_unmaps_what_goes_to_the_device, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_never_mapped_is_not_unmapped, setup, teardown),
+        cmocka_unit_test_setup_teardown(read_mostly_taken_back_maps_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_block_in_part_costs_its_part, setup, teardown),
         cmocka_unit_test_setup_teardown(threads_wait_for_each_other_in_a_slab, setup, teardown),
         cmocka_unit_test_setup_teardown(the_drivers_thread_does_one_call_at_a_time, setup, teardown),

@@ -255,6 +255,45 @@ static void kernels_pay_for_remote_bytes_and_faults(void **state)
     assert_int_equal(placed.end_ns - placed.start_ns, 10 + 3 + 7 + 2 * BLOCK);
 }
 
+/* A fault, by whatever the device writes with, before the operation goes on; the second write is free of it.
+ */
+static void the_first_write_to_a_duplicate_pays_for_the_collapse(void **state)
+{
+    (void)state;
+    assert_true(sc_managed_allocate(&timing.managed, BASE, 3 * BLOCK));
+    move(SC_WORK_PREFETCH, 0, 0, 3, SC_HOST);
+    sc_managed_advise(&timing.managed, BASE, 3 * BLOCK, SC_ADVISE_READ_MOSTLY, SC_NOWHERE,
+                      &(struct sc_effect){0});
+    move(SC_WORK_PREFETCH, 0, 0, 3, SC_DEVICE);
+    uint64_t idle_ns = placed.end_ns;
+    struct sc_block_traffic traffic = {.block = BASE >> SC_BLOCK_SHIFT, .bytes_written = 300};
+    struct sc_cost cost = {.bytes_written = 300, .blocks = &traffic, .block_count = 1};
+    const struct sc_work works[] = {
+        {.kind = SC_WORK_KERNEL, .cost = &cost, .ready_ns = idle_ns},
+        {.kind = SC_WORK_SET,
+         .ready_ns = idle_ns,
+         .destination = {BASE + BLOCK, 300, SC_NOWHERE, 0},
+         .to = SC_SIDE_MANAGED},
+        {.kind = SC_WORK_COPY,
+         .ready_ns = 2 * idle_ns, /* behind the others */
+         .destination = {BASE + 2 * BLOCK, 300, SC_NOWHERE, 0},
+         .source = {BASE, 300, SC_NOWHERE, 0},
+         .to = SC_SIDE_MANAGED,
+         .from = SC_SIDE_PINNED},
+    };
+    const uint64_t alone_ns[] = {10 + 3, 10 + 3, 300};
+    for (int i = 0; i < 3; i++) {
+        for (int again = 0; again < 2; again++) {
+            sc_timing_place(&timing, &works[i], &placed);
+            uint64_t begin_ns = works[i].kind == SC_WORK_COPY ? works[i].ready_ns : placed.start_ns;
+            if (works[i].kind == SC_WORK_COPY && again) begin_ns = 2 * idle_ns + 7 + 300;
+            assert_int_equal(placed.effect.collapses, !again);
+            assert_int_equal(placed.end_ns - begin_ns, alone_ns[i] + (again ? 0 : 7));
+        }
+    }
+    assert_int_equal(timing.totals.collapsed_bytes, 3 * BLOCK);
+}
+
 static void frames_that_are_reused_count_once(void **state)
 {
     (void)state;
@@ -302,6 +341,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(pageable_copies_are_slower, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_take_the_longer_of_arithmetic_and_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_pay_for_remote_bytes_and_faults, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_first_write_to_a_duplicate_pays_for_the_collapse, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(frames_that_are_reused_count_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_folded_footprint_keeps_its_peak, setup, teardown),
     };
