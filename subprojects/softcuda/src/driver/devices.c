@@ -132,6 +132,7 @@ void sc_devices_open(void)
         struct sc_machine machine = machine_of(o, physical[i]);
         devices[i] = (struct sc_device){.ordinal = i, .physical = physical[i], .fold_at = SC_FOLD_AT};
         sc_timing_init(&devices[i].timing, &machine);
+        devices[i].timing.managed.hide_write = sc_options()->hide_write;
     }
 }
 

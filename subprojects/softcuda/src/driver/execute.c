@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hidden.h"
 #include "kernel_profile.h"
 #include "native.h"
 #include "queue.h"
@@ -192,10 +193,8 @@ static CUresult meet_process(struct sc_op *op)
     return op->peers->run(NULL, op->token) ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT;
 }
 
-CUresult sc_op_execute(struct sc_op *op)
+static CUresult work_on(struct sc_op *op)
 {
-    CUresult fault = op->in_graph ? check_node(op) : CUDA_SUCCESS;
-    if (fault) return fault;
     switch (op->kind) {
     case SC_OP_KERNEL:
         return run_kernel(op);
@@ -220,4 +219,14 @@ CUresult sc_op_execute(struct sc_op *op)
         break; /* changes residency, not contents */
     }
     return CUDA_SUCCESS;
+}
+
+CUresult sc_op_execute(struct sc_op *op)
+{
+    CUresult fault = op->in_graph ? check_node(op) : CUDA_SUCCESS;
+    if (fault) return fault;
+    sc_hidden_before(op);
+    fault = work_on(op);
+    sc_hidden_after(op);
+    return fault;
 }

@@ -100,6 +100,7 @@ static void leave_device(struct sc_managed *managed, struct sc_managed_block *bl
 {
     if (!(block->residency & SC_ON_DEVICE)) return;
     block->residency &= (uint8_t)~SC_ON_DEVICE;
+    block->hidden = false;
     managed->resident_bytes -= block->bytes;
     effect->lost_bytes += block->bytes;
     unlink_block(block);
@@ -200,7 +201,7 @@ static bool is_duplicated(const struct sc_managed_block *block)
 static void leave_host(struct sc_managed_block *block)
 {
     block->residency = SC_ON_DEVICE;
-    block->host_mapped = false;
+    block->hidden = block->host_mapped = false;
 }
 
 /* When read-mostly is unset, one copy remains: the one at the preferred location, else the device's. Nothing
@@ -216,9 +217,14 @@ static void collapse(struct sc_managed *managed, struct sc_managed_block *block,
 
 /* The device writes to a block that it has: where the host has a copy, that is a fault, which ends the copy
  * before the write goes on. */
-static void write_on_device(struct sc_managed_block *block, struct sc_effect *effect)
+static void write_on_device(struct sc_managed *managed, struct sc_managed_block *block,
+                            struct sc_effect *effect)
 {
     if (!is_duplicated(block)) return;
+    if (managed->hide_write && !--managed->hide_write) {
+        block->hidden = true;
+        return;
+    }
     effect->faults++;
     effect->collapses++;
     effect->collapsed_bytes += block->bytes;
@@ -325,7 +331,7 @@ void sc_managed_touch(struct sc_managed *managed, uint64_t address, uint64_t byt
     }
     bool written = bytes_written != 0;
     if (block->residency & SC_ON_DEVICE) {
-        if (written) write_on_device(block, effect);
+        if (written) write_on_device(managed, block, effect);
         return;
     }
     /* Read-mostly overrides accessed-by: a miss duplicates the block. */
@@ -347,7 +353,7 @@ static void populate_block(struct sc_managed *managed, struct sc_managed_block *
                            const struct block_action *action)
 {
     if (block->residency) {
-        write_on_device(block, action->effect);
+        write_on_device(managed, block, action->effect);
         return;
     }
     bool on_host = block->accessed_by_device && block->preferred == SC_HOST;

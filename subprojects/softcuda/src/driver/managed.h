@@ -60,6 +60,7 @@ struct sc_managed_block {
     uint8_t residency;                /* enum sc_residency, or-ed */
     uint8_t preferred, last_prefetch; /* enum sc_place */
     bool accessed_by_device, accessed_by_host, read_mostly;
+    bool hidden;      /* one of two copies: the device wrote to its own, and that went unnoticed */
     bool host_mapped; /* the CPU has page-table entries for it, of a prefetch to the host */
     uint64_t home_ns; /* set when another device recalled the block: its frame counts as used until then
                          (views.h); or 0 */
@@ -74,6 +75,7 @@ struct sc_managed_range {
 
 struct sc_managed {
     uint64_t capacity_bytes, allocated_bytes, resident_bytes;
+    uint64_t hide_write; /* so many writes until one to a block with two copies goes unnoticed; 0: none */
     struct sc_managed_range **ranges; /* sorted by begin */
     size_t range_count, range_capacity;
     struct sc_managed_block order; /* sentinel of the eviction list: next is evicted first */

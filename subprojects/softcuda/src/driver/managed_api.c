@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "driver.h"
+#include "hidden.h"
 #include "queue.h"
 
 /* Sets *out to the place of a location and, for a device, its number. false: not a place of this machine. */
@@ -55,7 +56,14 @@ static CUresult log_advice(uint64_t address, uint64_t bytes, enum sc_advice advi
     op->advise = (struct sc_advise_work){page_span(address, bytes), advice};
     op->advise.span.to = place->to;
     op->advise.span.ordinal = place->ordinal;
+    struct sc_span span = op->advise.span;
     sc_queue_host(op);
+    if (advice == SC_ADVISE_READ_MOSTLY) sc_hidden_advised(&span, true);
+    if (advice == SC_ADVISE_NOT_READ_MOSTLY) {
+        sc_hidden_advised(&span, false);
+        /* The host may read its bytes behind this call. */
+        if (sc_options()->hide_write) sc_queue_settle(NULL);
+    }
     return CUDA_SUCCESS;
 }
 

@@ -7,6 +7,7 @@
 #include "calls.h"
 #include "capture.h"
 #include "graph.h"
+#include "hidden.h"
 #include "module.h"
 #include "native.h"
 #include "peers.h"
@@ -91,6 +92,8 @@ static void drop_kept(struct sc_op *op)
 static void drop_work(struct sc_op *op)
 {
     drop_dependencies(op);
+    sc_hidden_drop(op->saved);
+    op->saved = NULL;
     if (op->kind == SC_OP_KERNEL) {
         sc_cost_free(&op->cost);
         memset(&op->cost, 0, sizeof op->cost);

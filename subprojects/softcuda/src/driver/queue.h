@@ -31,6 +31,7 @@
 #include "timing.h"
 
 struct sc_native_kernel;
+struct sc_saved;
 struct sc_site;
 
 enum sc_op_kind {
@@ -158,6 +159,7 @@ struct sc_op {
     bool has_predecessor; /* dependencies[0] is the stream's previous operation */
     uint64_t start_ns, end_ns;
     struct sc_cost cost;
+    struct sc_saved *saved; /* for hidden.h; owned */
     /* For races.h. */
     const struct sc_site *site;
     struct sc_moment moment;

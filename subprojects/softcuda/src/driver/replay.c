@@ -1,4 +1,5 @@
 /* Assigns executed entries their place on the simulated clock. */
+#include "hidden.h"
 #include "moves.h"
 #include "native.h"
 #include "neighbours.h"
@@ -325,6 +326,7 @@ void sc_op_time(struct sc_op *op)
     else if (on_clock)
         time_unmet(op);
     sc_races_timed(op);
+    sc_hidden_timed(op);
     if (on_clock && op->device) fold(op->device);
     for (int i = 0; on_clock && i < sc_device_count(); i++) {
         const struct sc_device *device = sc_device_at(i);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A write to memory of which each side has a copy is a fault that ends the host's copy, however the device
-# writes, and counts as one; a read is none. Contents stay right.
+# writes, and counts as one; a read is none. Contents stay right, but where SOFTCUDA_HIDE_WRITE has a write go
+# unnoticed: taking read-mostly back then loses it, and no other byte.
 # usage: duplicates.sh PROGRAM FOLDER-OF-LIBRARIES
 set -eu
 program=$1
@@ -31,6 +32,17 @@ for schedule in eager late random:1; do
         has faults $collapses
         has collapses $collapses
         has collapsed_bytes $((collapses << 21))
+        told=
+        lost=kept
+        [ $way = look ] || lost=lost told=yes
+        status=0
+        SOFTCUDA_HIDE_WRITE=1 "$program" $way $lost 2>"$work/log" || status=$?
+        [ $status = 0 ] || complain "ended with $status where the write was hidden: $(cat "$work/log")"
+        has collapses 0
+        [ "$told" = "$(grep -q "^softcuda: SOFTCUDA_HIDE_WRITE: nobody notices the write of operation" "$work/log" && echo yes)" ] ||
+            complain "the log says: $(cat "$work/log")"
+        SOFTCUDA_HIDE_WRITE=1 "$program" $way kept nowhere 2>/dev/null || complain "the device's copy is not kept"
+        SOFTCUDA_HIDE_WRITE=2 "$program" $way kept || complain "another write than the second was hidden"
     done
 done
 exit $wrong

@@ -160,6 +160,26 @@ static void a_write_to_a_duplicate_is_a_fault(void **state)
     assert_int_equal(residency(3), SC_ON_HOST | SC_ON_DEVICE);
 }
 
+/* Only the Nth, and the block stays as it was until another write comes. */
+static void a_hidden_write_collapses_nothing(void **state)
+{
+    (void)state;
+    make_duplicates(0, 3);
+    model.hide_write = 2;
+    touch(0, 0, 64);
+    expect_collapses(1);
+    touch(0, 0, 64); /* there is no other copy any more */
+    touch(1, 0, 64);
+    expect_collapses(0);
+    assert_int_equal(residency(1), SC_ON_HOST | SC_ON_DEVICE);
+    assert_true(sc_managed_find(&model, BASE + BLOCK)->hidden);
+    touch(2, 0, 64);
+    expect_collapses(1);
+    touch(1, 0, 64);
+    expect_collapses(1);
+    assert_false(sc_managed_find(&model, BASE + BLOCK)->hidden);
+}
+
 /* A collapsed block is on the device only: its way back is a copy, and read-mostly taken back leaves it. */
 static void a_collapsed_block_is_not_clean(void **state)
 {
@@ -309,6 +329,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(accessed_by_alone_populates_on_the_device, setup, teardown),
         cmocka_unit_test_setup_teardown(read_mostly_copies_outlive_a_prefetch_to_the_host, setup, teardown),
         cmocka_unit_test_setup_teardown(a_write_to_a_duplicate_is_a_fault, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_hidden_write_collapses_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_collapsed_block_is_not_clean, setup, teardown),
         cmocka_unit_test_setup_teardown(taking_read_mostly_back_keeps_the_preferred_copy, setup, teardown),
         cmocka_unit_test_setup_teardown(discarded_blocks_cost_nothing, setup, teardown),
