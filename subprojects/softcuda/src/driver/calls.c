@@ -40,12 +40,14 @@ static void *serve(void *unused)
     return NULL;
 }
 
-/* The new thread blocks all signals: the program's signals are for its own threads. */
+/* The new thread blocks all signals: the program's signals are for its own threads, but for those of what a
+ * host function does itself. */
 bool sc_calls_start_thread(void *(*body)(void *unused))
 {
     pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = !pthread_create(&thread, NULL, body, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -29,14 +29,17 @@ static struct {
 
 static _Thread_local struct sc_thread *self;
 static _Thread_local bool in_callback;
+static _Thread_local bool holds_lock;
 
 void sc_lock(void)
 {
     pthread_mutex_lock(&sc_driver_lock);
+    holds_lock = true;
 }
 
 void sc_unlock(void)
 {
+    holds_lock = false;
     pthread_mutex_unlock(&sc_driver_lock);
 }
 
@@ -130,6 +133,15 @@ CUresult sc_enter_query(enum sc_need need)
     return enter(need, sc_options()->query_ns);
 }
 
+bool sc_interrupt(void)
+{
+    if (holds_lock || in_callback || is_child()) return false;
+    sc_lock();
+    if (driver.initialised && !driver.finished && sc_self()) return true;
+    sc_unlock();
+    return false;
+}
+
 static CUresult initialise(void)
 {
     if (!sc_space_open()) {
@@ -146,6 +158,7 @@ static CUresult initialise(void)
     if (sc_options()->verbose) sc_options_log(sc_options());
     sc_touched_init();
     sc_races_init();
+    sc_trap_init();
     driver.initialised = true;
     return CUDA_SUCCESS;
 }

@@ -18,6 +18,7 @@
 #include "options.h"
 #include "past.h"
 #include "space.h"
+#include "trap.h"
 
 #define SC_DRIVER_VERSION 13000
 #define SC_LIMITS 11 /* CU_LIMIT_MAX of CUDA 13 */
@@ -105,6 +106,9 @@ CUresult sc_enter(enum sc_need need);
 /* The same for a call that only reads or sets state of the driver and does not need the device: it costs
  * less. */
 CUresult sc_enter_query(enum sc_need need);
+/* Takes the lock for a thread of the program that a signal of its own has interrupted (trap.h). false: the
+ * thread holds it, runs a host function, or there is no driver for it. */
+bool sc_interrupt(void);
 /* The same lock, for the queue, which releases it while an operation runs. */
 void sc_lock(void);
 void sc_unlock(void);
@@ -113,6 +117,7 @@ extern pthread_mutex_t sc_driver_lock;
 /* Releases the lock and returns `result`. */
 static inline CUresult sc_leave(CUresult result)
 {
+    if (sc_trap_on) sc_trap_close();
     sc_unlock();
     return result;
 }

@@ -225,8 +225,11 @@ CUresult sc_op_execute(struct sc_op *op)
 {
     CUresult fault = op->in_graph ? check_node(op) : CUDA_SUCCESS;
     if (fault) return fault;
+    bool on_device = op->kind != SC_OP_CALL; /* a host function is the program's */
+    if (on_device) sc_trap_begin();
     sc_hidden_before(op);
     fault = work_on(op);
     sc_hidden_after(op);
+    if (on_device) sc_trap_end();
     return fault;
 }

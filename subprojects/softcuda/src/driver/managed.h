@@ -49,6 +49,7 @@ struct sc_effect {
     uint64_t faults;                        /* number of 2 MiB blocks, collapses included */
     uint64_t collapses, collapsed_bytes;    /* blocks with a copy on each side that the device wrote to */
     uint64_t unmapped_bytes;                /* of collapsed_bytes: what the CPU had page-table entries for */
+    uint64_t host_faults;                   /* blocks that the CPU fetched from the device */
     uint64_t gained_bytes;                  /* device frames taken */
     uint64_t lost_bytes;                    /* device frames freed, evictions included */
     uint64_t evicted_bytes;                 /* of lost_bytes: frames freed to make room for this operation */

@@ -146,6 +146,7 @@ struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t byt
 void sc_memory_release(struct sc_allocation *allocation)
 {
     if (allocation->charged_bytes) give_back(sc_device_of(allocation), allocation->charged_bytes);
+    if (allocation->kind == SC_MEMORY_MANAGED) sc_trap_forget(allocation->begin, allocation->span);
     sc_space_release(allocation);
 }
 

@@ -343,6 +343,13 @@ static struct sc_op *run(struct sc_op *op)
     return end(op);
 }
 
+/* What a thread has submitted before a wait it knows the places of, if its accesses to memory are watched. */
+static void waited(struct sc_op *op)
+{
+    sc_races_waited(op);
+    if (sc_trap_on) sc_queue_settle(NULL);
+}
+
 /* Marks everything that `op` depends on as wanted. Dependencies are earlier in the list, so one walk towards
  * the head finds all. */
 static void want(struct sc_op *op)
@@ -703,7 +710,7 @@ CUresult sc_queue_wait_op(struct sc_op *op)
     else
         sc_op_unref(entry);
     require(op);
-    sc_races_waited(op);
+    waited(op);
     bound();
     sc_op_unref(op);
     CUresult result = ok ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -725,7 +732,7 @@ CUresult sc_queue_wait_context(struct sc_context *context)
         sc_queue_host(entry);
     }
     require_context(context);
-    sc_races_waited(entry);
+    waited(entry);
     bound();
     sc_pool_completed(&past);
     sc_past_clear(&past);
@@ -792,7 +799,7 @@ bool sc_queue_ended(struct sc_op *op)
         thread->vain_polls = 0;
         if (!ended) thread->pending_ns += sc_options()->poll_ns;
     }
-    if (ended) sc_races_waited(op);
+    if (ended) waited(op);
     op->known_ended |= ended;
     sc_op_unref(op);
     return ended;

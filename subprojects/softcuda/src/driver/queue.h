@@ -54,6 +54,7 @@ enum sc_op_kind {
     SC_OP_MANAGED_ALLOCATE,
     SC_OP_MANAGED_FREE,
     SC_OP_ADVISE,
+    SC_OP_HOST_FAULT, /* the CPU accesses a block that only a device has: trap.h */
     /* Host actions for races.h only. */
     SC_OP_KNOWN, /* a thread knows that the dependency has completed */
     SC_OP_FRESH, /* memory that was never used */
@@ -177,7 +178,7 @@ struct sc_op {
         struct sc_graph_memory_work graph_memory;
         struct sc_user_set *kept; /* JOIN: user objects that a graph's launch keeps alive, or NULL */
         int64_t charge_bytes;
-        struct sc_span span; /* MANAGED_*, ALLOCATE, FRESH */
+        struct sc_span span; /* MANAGED_*, ALLOCATE, FRESH, HOST_FAULT */
     };
 };
 

@@ -129,6 +129,7 @@ void sc_races_timed(struct sc_op *op)
     case SC_OP_CHARGE:
     case SC_OP_MANAGED_ALLOCATE:
     case SC_OP_MANAGED_FREE:
+    case SC_OP_HOST_FAULT:
         break;
     case SC_OP_ADVISE:
         ok = sc_race_advice(op, host);

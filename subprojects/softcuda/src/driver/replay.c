@@ -306,6 +306,9 @@ static void time_unmet(struct sc_op *op)
         wait_for_moves(op);
         sc_views_free(&op->span, thread->clock_ns);
         break;
+    case SC_OP_HOST_FAULT:
+        thread->clock_ns = sc_views_host_fault(op->span.address, thread->clock_ns);
+        break;
     case SC_OP_ADVISE:
         wait_for_moves(op);
         sc_views_advise(&op->advise.span, op->advise.advice, thread->clock_ns);
@@ -327,6 +330,7 @@ void sc_op_time(struct sc_op *op)
         time_unmet(op);
     sc_races_timed(op);
     sc_hidden_timed(op);
+    sc_trap_moved();
     if (on_clock && op->device) fold(op->device);
     for (int i = 0; on_clock && i < sc_device_count(); i++) {
         const struct sc_device *device = sc_device_at(i);

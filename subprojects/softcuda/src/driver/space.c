@@ -56,6 +56,12 @@ bool sc_space_open(void)
     return open;
 }
 
+void sc_space_bounds(enum sc_memory_kind kind, uint64_t *begin, uint64_t *end)
+{
+    *begin = space.regions[kind].begin;
+    *end = space.regions[kind].end;
+}
+
 /* Index of the first allocation that begins above `address`. */
 static size_t upper_bound(uint64_t address)
 {

@@ -52,6 +52,10 @@ struct sc_allocation {
 /* Reserves the window. false: the system refuses. Idempotent. */
 bool sc_space_open(void);
 
+/* The addresses that allocations of a kind get, [*begin, *end). pre: the window is reserved; kind is before
+ * SC_MEMORY_REGISTERED. */
+void sc_space_bounds(enum sc_memory_kind kind, uint64_t *begin, uint64_t *end);
+
 /* Allocates `bytes` > 0 bytes aligned to `align`, a power of two. NULL: no addresses or no memory left. Fresh
  * pages occupy no host memory until they are touched. pre: kind is before SC_MEMORY_REGISTERED. */
 struct sc_allocation *sc_space_allocate(enum sc_memory_kind kind, uint64_t bytes, uint64_t align);

@@ -32,6 +32,7 @@ static void add(struct figures *figures, struct sc_timing *timing)
     }
     for (int i = 0; i < SC_ENGINES; i++) figures->busy_ns[i] += timing->engines[i].busy_ns;
     figures->totals.faults += timing->totals.faults;
+    figures->totals.host_faults += timing->totals.host_faults;
     figures->totals.collapses += timing->totals.collapses;
     figures->totals.collapsed_bytes += timing->totals.collapsed_bytes;
     figures->launches += timing->launches;
@@ -59,6 +60,7 @@ static void write_figures(FILE *file, const char *indent, const struct figures *
     write_bytes(file, indent, "bytes_in", figures->totals.in);
     write_bytes(file, indent, "bytes_out", figures->totals.out);
     write_number(file, indent, "faults", figures->totals.faults);
+    if (sc_options()->trap_host) write_number(file, indent, "host_faults", figures->totals.host_faults);
     write_number(file, indent, "collapses", figures->totals.collapses);
     write_number(file, indent, "collapsed_bytes", figures->totals.collapsed_bytes);
     write_number(file, indent, "launches", figures->launches);

@@ -49,6 +49,7 @@ void sc_effect_add(struct sc_effect *sum, const struct sc_effect *effect)
         sum->out[i] += effect->out[i];
     }
     sum->faults += effect->faults;
+    sum->host_faults += effect->host_faults;
     sum->collapses += effect->collapses;
     sum->collapsed_bytes += effect->collapsed_bytes;
     sum->unmapped_bytes += effect->unmapped_bytes;
@@ -318,6 +319,17 @@ uint64_t sc_timing_bring_home(struct sc_timing *timing, uint64_t ready_ns, uint6
     uint64_t end_ns = sc_transfer(timing, SC_ENGINE_COPY_OUT, NULL, ready_ns, bytes, FAULT_FACTOR, &start_ns);
     sc_timing_apply(timing, start_ns, end_ns, effect);
     return end_ns;
+}
+
+uint64_t sc_timing_host_fault(struct sc_timing *timing, uint64_t at_ns, uint64_t address)
+{
+    struct sc_managed_block *block = sc_managed_find(&timing->managed, address);
+    struct sc_effect effect = {.host_faults = 1};
+    sc_managed_take_home(&timing->managed, address, &effect);
+    block->host_mapped = true;
+    uint64_t home_ns = sc_timing_bring_home(timing, at_ns + timing->machine.fault_ns, block->bytes, &effect);
+    double blocks = (double)block->bytes / (double)SC_BLOCK_BYTES;
+    return home_ns + (uint64_t)((double)timing->machine.driver.map_ns * blocks);
 }
 
 void sc_timing_place_between(struct sc_timing *from, struct sc_timing *to, uint64_t ready_ns, uint64_t bytes,

@@ -134,6 +134,10 @@ void sc_timing_charge(struct sc_timing *timing, uint64_t at_ns, int64_t bytes);
 uint64_t sc_timing_bring_home(struct sc_timing *timing, uint64_t ready_ns, uint64_t bytes,
                               const struct sc_effect *effect);
 
+/* The CPU accesses the block that holds `address`, which only this device has: it moves to the host. Returns
+ * when it is there, and mapped. */
+uint64_t sc_timing_host_fault(struct sc_timing *timing, uint64_t at_ns, uint64_t address);
+
 /* Places a copy from one device's memory to a peer's. */
 void sc_timing_place_between(struct sc_timing *from, struct sc_timing *to, uint64_t ready_ns, uint64_t bytes,
                              struct sc_placed *out);

@@ -109,3 +109,13 @@ void sc_views_forget(const struct sc_device *device, const struct sc_span *span,
         sc_timing_apply(timing, at_ns, at_ns, &effect);
     }
 }
+
+uint64_t sc_views_host_fault(uint64_t address, uint64_t at_ns)
+{
+    for (int i = 0; i < sc_device_count(); i++) {
+        struct sc_timing *timing = &sc_device_at(i)->timing;
+        const struct sc_managed_block *block = sc_managed_find(&timing->managed, address);
+        if (block && block->residency == SC_ON_DEVICE) return sc_timing_host_fault(timing, at_ns, address);
+    }
+    return at_ns;
+}

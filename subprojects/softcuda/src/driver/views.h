@@ -20,6 +20,9 @@ uint64_t sc_views_recall(struct sc_device *device, const struct sc_span *span, u
 /* `device` uses the span from `at_ns` on, in its own time. If a peer recalled a block at a later time, this
  * corrects the footprint so that the block is not counted twice between the two times. */
 void sc_views_settle(struct sc_device *device, const struct sc_span *span, uint64_t at_ns);
+/* The CPU accesses the block that begins at `address`: if only a device has it, it moves to the host. Returns
+ * when the access is over. */
+uint64_t sc_views_host_fault(uint64_t address, uint64_t at_ns);
 void sc_views_forget(const struct sc_device *device, const struct sc_span *span, uint64_t at_ns);
 
 #endif
