@@ -23,17 +23,22 @@ SC_API(cudaGraphGetRootNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t
 SC_API(cudaGraphGetEdges,
        (cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *data,
         size_t *count),
-       CALL(cuGraphGetEdges, graph, from, to, (CUgraphEdgeData *)data, count))
+       CALL_OR_OLDER(cuGraphGetEdges, (graph, from, to, (CUgraphEdgeData *)data, count), 10000, !data,
+                     (graph, from, to, count)))
 SC_API(cudaGraphNodeGetDependencies,
        (cudaGraphNode_t node, cudaGraphNode_t *nodes, cudaGraphEdgeData *data, size_t *count),
-       CALL(cuGraphNodeGetDependencies, node, nodes, (CUgraphEdgeData *)data, count))
+       CALL_OR_OLDER(cuGraphNodeGetDependencies, (node, nodes, (CUgraphEdgeData *)data, count), 10000, !data,
+                     (node, nodes, count)))
 SC_API(cudaGraphNodeGetDependentNodes,
        (cudaGraphNode_t node, cudaGraphNode_t *nodes, cudaGraphEdgeData *data, size_t *count),
-       CALL(cuGraphNodeGetDependentNodes, node, nodes, (CUgraphEdgeData *)data, count))
+       CALL_OR_OLDER(cuGraphNodeGetDependentNodes, (node, nodes, (CUgraphEdgeData *)data, count), 10000,
+                     !data, (node, nodes, count)))
 SC_API(cudaGraphAddDependencies, (EDGES, size_t count),
-       CALL(cuGraphAddDependencies, graph, from, to, (const CUgraphEdgeData *)data, count))
+       CALL_OR_OLDER(cuGraphAddDependencies, (graph, from, to, (const CUgraphEdgeData *)data, count), 10000,
+                     !data, (graph, from, to, count)))
 SC_API(cudaGraphRemoveDependencies, (EDGES, size_t count),
-       CALL(cuGraphRemoveDependencies, graph, from, to, (const CUgraphEdgeData *)data, count))
+       CALL_OR_OLDER(cuGraphRemoveDependencies, (graph, from, to, (const CUgraphEdgeData *)data, count),
+                     10000, !data, (graph, from, to, count)))
 SC_API(cudaGraphDestroyNode, (cudaGraphNode_t node), CALL(cuGraphDestroyNode, node))
 
 SC_API(cudaGraphInstantiate, (cudaGraphExec_t * out, cudaGraph_t graph, unsigned long long flags),

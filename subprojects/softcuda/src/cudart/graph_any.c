@@ -77,7 +77,9 @@ static cudaError_t add(const struct sc_driver *driver, cudaGraphNode_t *node, cu
     CUgraphNodeParams converted;
     cudaError_t status = describe(driver, p, &converted);
     if (status == cudaSuccess)
-        status = CALL(cuGraphAddNode, node, graph, after, (const CUgraphEdgeData *)edges, count, &converted);
+        status = CALL_OR_OLDER(cuGraphAddNode,
+                               (node, graph, after, (const CUgraphEdgeData *)edges, count, &converted), 12020,
+                               !edges, (node, graph, after, count, &converted));
     if (status == cudaSuccess && p->type == cudaGraphNodeTypeMemAlloc)
         p->alloc.dptr = (void *)converted.alloc.dptr;
     return status;

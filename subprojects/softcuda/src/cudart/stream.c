@@ -88,7 +88,7 @@ SC_API(cudaEventQuery, (cudaEvent_t event), CALL(cuEventQuery, event))
 SC_API(cudaEventSynchronize, (cudaEvent_t event), CALL(cuEventSynchronize, event))
 SC_API(cudaEventDestroy, (cudaEvent_t event), CALL(cuEventDestroy, event))
 SC_API(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t start, cudaEvent_t end),
-       CALL(cuEventElapsedTime, milliseconds, start, end))
+       CALL_OR_OLDER(cuEventElapsedTime, (milliseconds, start, end), 2000, true, (milliseconds, start, end)))
 SC_STREAM_API(cudaEventRecord, _ptsz, (cudaEvent_t event, cudaStream_t stream),
               CALL(cuEventRecord, event, stream))
 SC_STREAM_API(cudaEventRecordWithFlags, _ptsz, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
@@ -109,16 +109,20 @@ SC_STREAM_API(cudaStreamEndCapture, _ptsz, (cudaStream_t stream, cudaGraph_t *gr
               CALL(cuStreamEndCapture, stream, graph))
 SC_STREAM_API(cudaStreamIsCapturing, _ptsz, (cudaStream_t stream, enum cudaStreamCaptureStatus *capture),
               CALL(cuStreamIsCapturing, stream, (CUstreamCaptureStatus *)capture))
-SC_STREAM_API(cudaStreamGetCaptureInfo, _ptsz,
-              (cudaStream_t stream, enum cudaStreamCaptureStatus *capture, unsigned long long *id,
-               cudaGraph_t *graph, const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
-               size_t *count),
-              CALL(cuStreamGetCaptureInfo, stream, (CUstreamCaptureStatus *)capture, (cuuint64_t *)id, graph,
-                   dependencies, (const CUgraphEdgeData **)edges, count))
+SC_STREAM_API(
+    cudaStreamGetCaptureInfo, _ptsz,
+    (cudaStream_t stream, enum cudaStreamCaptureStatus *capture, unsigned long long *id, cudaGraph_t *graph,
+     const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges, size_t *count),
+    CALL_OR_OLDER(cuStreamGetCaptureInfo,
+                  (stream, (CUstreamCaptureStatus *)capture, (cuuint64_t *)id, graph, dependencies,
+                   (const CUgraphEdgeData **)edges, count),
+                  11030, !edges,
+                  (stream, (CUstreamCaptureStatus *)capture, (cuuint64_t *)id, graph, dependencies, count)))
 SC_STREAM_API(cudaStreamUpdateCaptureDependencies, _ptsz,
               (cudaStream_t stream, cudaGraphNode_t *dependencies, const cudaGraphEdgeData *edges,
                size_t count, unsigned int flags),
-              CALL(cuStreamUpdateCaptureDependencies, stream, dependencies, (const CUgraphEdgeData *)edges,
-                   count, flags))
+              CALL_OR_OLDER(cuStreamUpdateCaptureDependencies,
+                            (stream, dependencies, (const CUgraphEdgeData *)edges, count, flags), 11030,
+                            !edges, (stream, dependencies, count, flags)))
 SC_API(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode * mode),
        CALL(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *)mode))

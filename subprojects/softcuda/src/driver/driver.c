@@ -174,7 +174,7 @@ CUresult CUDAAPI cuInit(unsigned int flags)
 CUresult CUDAAPI cuDriverGetVersion(int *version)
 {
     if (!version) return CUDA_ERROR_INVALID_VALUE;
-    *version = SC_DRIVER_VERSION;
+    *version = sc_options()->driver_version;
     return CUDA_SUCCESS;
 }
 

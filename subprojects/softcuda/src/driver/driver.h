@@ -20,7 +20,6 @@
 #include "space.h"
 #include "trap.h"
 
-#define SC_DRIVER_VERSION 13000
 #define SC_LIMITS 11 /* CU_LIMIT_MAX of CUDA 13 */
 
 struct sc_branch;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "default_driver.h"
 #include "log.h"
 
 #define FILES_MOST 64
@@ -33,11 +34,21 @@ static size_t folder_of(const char *path)
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-static bool is_beside_this(const char *path)
+/* The same of softcuda's other libraries, if this one's path is `path`: the library of an older driver lies
+ * in a folder of the driver's name beside them. */
+static size_t folder_of_all(const char *path)
+{
+    size_t folder = folder_of(path), name = strlen(sc_default_driver);
+    bool is_older = folder > name + 1 && path[folder - name - 2] == '/' &&
+                    !strncmp(path + folder - name - 1, sc_default_driver, name);
+    return is_older ? folder - name - 1 : folder;
+}
+
+static bool is_softcudas(const char *path)
 {
     Dl_info self;
     if (!dladdr((void *)sc_foreign_runtime, &self) || !self.dli_fname) return false;
-    size_t folder = folder_of(self.dli_fname);
+    size_t folder = folder_of_all(self.dli_fname);
     return folder && folder == folder_of(path) && !strncmp(path, self.dli_fname, folder);
 }
 
@@ -54,7 +65,7 @@ static bool is_program(const char *path)
 void sc_foreign_runtime(const void *caller)
 {
     Dl_info info;
-    if (!dladdr(caller, &info) || !info.dli_fname || is_beside_this(info.dli_fname) ||
+    if (!dladdr(caller, &info) || !info.dli_fname || is_softcudas(info.dli_fname) ||
         was_named(info.dli_fbase))
         return;
     const char *path = info.dli_fname;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "default_driver.h"
 #include "log.h"
 
 struct profile {
@@ -27,6 +28,7 @@ static const struct profile profiles[] = {
 
 struct driver {
     const char *name;
+    int version;
     const char *map_ns, *unmap_ns, *remap_ns, *discard_ns, *retire_ns, *both_part;
 };
 
@@ -177,10 +179,11 @@ unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const ch
         bad++;
     }
     name = lookup("DRIVER");
-    const struct driver *driver = find_driver(name && *name ? name : "ideal");
-    if (!driver) {
-        sc_log("SOFTCUDA_DRIVER=%s is not a driver; taking ideal", name);
-        driver = find_driver("ideal");
+    const struct driver *own = find_driver(sc_default_driver);
+    const struct driver *driver = name && *name ? find_driver(name) : own;
+    if (!driver || driver->version > own->version) {
+        sc_log("SOFTCUDA_DRIVER=%s is not a driver of this library; taking %s", name, own->name);
+        driver = own;
         bad++;
     }
 #define SC_OPTION(field, variable, type, fallback, help)                                                     \
@@ -198,6 +201,7 @@ unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const ch
 #undef SC_OPTION
     out->profile = profile->name;
     out->driver = driver->name;
+    out->driver_version = driver->version;
     out->small_pages = !strcmp(out->host_pages, "4K");
     if (!out->small_pages && strcmp(out->host_pages, "2M")) {
         sc_log("SOFTCUDA_HOST_PAGES=%s is not 2M or 4K; taking 2M", out->host_pages);

@@ -19,6 +19,7 @@ struct sc_options {
 #define SC_OPTION(field, variable, type, fallback, help) sc_option_##type field;
 #include "options.def"
 #undef SC_OPTION
+    int driver_version;     /* of `driver`, as cuDriverGetVersion says it */
     enum sc_schedule order; /* parsed from `schedule` */
     uint64_t seed;
     enum sc_race_mode race_mode; /* parsed from `races` */

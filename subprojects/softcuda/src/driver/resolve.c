@@ -4,6 +4,7 @@
 #include "api.h"
 #include "foreign_runtime.h"
 #include "native.h"
+#include "options.h"
 #include "resolve.h"
 
 /* Lookups return the symbols that gate.S exports. */
@@ -27,10 +28,11 @@ const struct sc_api_row *sc_api_find(const char *name, int version, bool per_thr
                                      CUdriverProcAddressQueryResult *status)
 {
     const struct sc_api_row *best[2] = {NULL, NULL};
+    const int newest = sc_options()->driver_version;
     bool known = false;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const struct sc_api_row *row = &table[i];
-        if (strcmp(row->name, name)) continue;
+        if (strcmp(row->name, name) || row->version > newest) continue;
         known = true;
         if (row->version > version) continue;
         const struct sc_api_row **slot = &best[row->per_thread];

@@ -13,8 +13,8 @@ struct sc_api_row {
     void *function;
 };
 
-/* The newest form of `name` that CUDA `version` knows, or NULL; *status says why. If `per_thread`, the
- * per-thread form is preferred. Thread safety: pure. */
+/* The newest form of `name` that CUDA `version` and the simulated driver know, or NULL; *status says why. If
+ * `per_thread`, the per-thread form is preferred. Thread safety: may be called from any thread. */
 const struct sc_api_row *sc_api_find(const char *name, int version, bool per_thread,
                                      CUdriverProcAddressQueryResult *status);
 

@@ -204,6 +204,34 @@ static void capture(void)
     CHECK(CALL(cudaStreamDestroy, (void *), stream) == 0);
 }
 
+/* Where the driver has an older form only that serves; what it lacks altogether is said. */
+static void of_older_drivers(void)
+{
+    enum { CALL_REQUIRES_NEWER_DRIVER = 36 };
+    int driver = 0, status = -1;
+    float time = -1;
+    void *events[2], *stream = NULL;
+    unsigned long long id;
+    size_t count;
+    const void *nodes, *edges;
+    CHECK(CALL(cudaDriverGetVersion, (int *), &driver) == 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(CALL(cudaEventCreate, (void **), &events[i]) == 0);
+        CHECK(CALL(cudaEventRecord, (void *, void *), events[i], NULL) == 0);
+    }
+    CHECK(CALL(cudaEventSynchronize, (void *), events[1]) == 0);
+    CHECK(CALL(cudaEventElapsedTime, (float *, void *, void *), &time, events[0], events[1]) == 0);
+    CHECK(time >= 0);
+    for (int i = 0; i < 2; i++) CHECK(CALL(cudaEventDestroy, (void *), events[i]) == 0);
+    CHECK(CALL(cudaStreamCreate, (void **), &stream) == 0);
+    CHECK(CALL(cudaStreamGetCaptureInfo_v3,
+               (void *, int *, unsigned long long *, void **, const void **, const void **, size_t *), stream,
+               &status, &id, NULL, &nodes, &edges,
+               &count) == (driver < 12030 ? CALL_REQUIRES_NEWER_DRIVER : 0));
+    CHECK(CALL(cudaGetLastError, (void)) == (driver < 12030 ? CALL_REQUIRES_NEWER_DRIVER : 0));
+    CHECK(CALL(cudaStreamDestroy, (void *), stream) == 0);
+}
+
 int main(void)
 {
     int count = 0, version = 0;
@@ -218,6 +246,7 @@ int main(void)
     properties();
     memory();
     capture();
+    of_older_drivers();
     CHECK(CALL(cudaThreadExit, (void)) == 0);
     return 0;
 }

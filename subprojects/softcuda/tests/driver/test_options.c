@@ -61,6 +61,13 @@ static void costs_come_from_the_driver(void **state)
     assert_int_equal(options.map_ns, 100000);
     assert_int_equal(options.unmap_ns, 0);
     assert_true(options.both_part == 0.75);
+    assert_int_equal(options.driver_version, 13000);
+    count = 0;
+    set("DRIVER", "535");
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_string_equal(options.driver, "535");
+    assert_int_equal(options.driver_version, 12020);
+    assert_int_equal(options.map_ns, 100000);
     count = 0;
     set("DRIVER", "581");
     set("MAP_NS", "1000000001");
@@ -69,6 +76,7 @@ static void costs_come_from_the_driver(void **state)
     set("HOST_PAGES", "1G");
     assert_int_equal(sc_options_parse(&options, lookup), 5);
     assert_string_equal(options.driver, "ideal");
+    assert_int_equal(options.driver_version, 13000);
     assert_int_equal(options.map_ns + options.discard_ns, 0);
     assert_true(options.both_part == 1);
     assert_false(options.small_pages);

@@ -19,7 +19,7 @@ int main()
     CHECK(count == 0);
     CUDA_IS(cudaGetLastError(), error);
     CUDA(cudaDriverGetVersion(&version));
-    CHECK(version == 0 || error == cudaErrorNoDevice);
+    CHECK(version < CUDART_VERSION || error == cudaErrorNoDevice);
     void *memory = nullptr;
     CUDA_IS(cudaMalloc(&memory, 100), error);
     CUDA_IS(cudaFree(nullptr), error);
