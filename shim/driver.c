@@ -118,22 +118,23 @@ static void ask_for_rows(struct view *into, void *handle, int driver_version)
     }
 }
 
-static void *find_called(void *handle, const char *symbol, int version)
+/* The same rule for the functions that sluice calls. */
+static void *find_called(void *handle, const char *symbol, int version, int driver_version)
 {
     void *function = sl_real_dlsym(handle, symbol);
     char name[64];
     size_t length = strlen(symbol);
-    if (function || length >= sizeof(name)) return function;
+    if (function || version > driver_version || length >= sizeof(name)) return function;
     memcpy(name, symbol, length + 1);
     if (length > 3 && name[length - 3] == '_' && name[length - 2] == 'v') name[length - 3] = 0;
     return ask_resolver(handle, name, version, false);
 }
 
-static void find_called_functions(struct view *into, void *handle)
+static void find_called_functions(struct view *into, void *handle, int driver_version)
 {
 #define SL_FIND(field, symbol, version, required, arguments)                                                 \
     {                                                                                                        \
-        void *function = find_called(handle, symbol, version);                                               \
+        void *function = find_called(handle, symbol, version, driver_version);                               \
         memcpy(&into->functions.field, &function, sizeof(function));                                         \
         if (!function && required && !into->missing) into->missing = symbol;                                 \
     }
@@ -196,7 +197,7 @@ static bool find_driver(struct view *found, const void *hint)
     publish_functions(found, false);
     if (get_version(&version) != CUDA_SUCCESS) return false;
     ask_for_rows(found, handle, version);
-    find_called_functions(found, handle);
+    find_called_functions(found, handle, version);
     publish_functions(found, true);
     publish_view(found);
     return true;

@@ -88,7 +88,8 @@ struct sl_backend {
     /* Whether the stream and the legacy stream do not wait for each other. NULL: all streams do. */
     struct sl_answer (*stream_loose)(void *self, sl_stream stream);
 
-    /* Name and parameter layout of a kernel. SL_ERR_UNSUPPORTED: the driver does not say. */
+    /* Name and parameter layout of a kernel. SL_ERR_UNSUPPORTED: the driver does not say, which was logged.
+     */
     enum sl_status (*kernel_layout)(void *self, uint64_t function, struct sl_kernel_layout *out);
 
     /* The device's free and total memory at present, chunks included. */

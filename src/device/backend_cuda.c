@@ -234,6 +234,8 @@ static enum sl_status check_device(const struct sl_cuda *cuda, bool managed)
                version % 1000 / 10, OLDEST_DRIVER / 1000, OLDEST_DRIVER % 1000 / 10);
         return SL_ERR_UNSUPPORTED;
     }
+    if (managed && !driver->mem_discard_batch)
+        sl_log(SL_LOG_INFO, "the driver is older than CUDA 13.0 and cannot discard: dead memory is copied");
     status = SL_CUDA_CHECK(cuda,
                            driver->device_get_attribute(
                                &concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, cuda->device),

@@ -30,14 +30,17 @@ static CUresult ask_for_parameter(const struct sl_cuda_driver *driver, uint64_t 
                                     : driver->func_get_param_info((CUfunction)function, index, offset, bytes);
 }
 
-enum sl_status sl_cuda_kernel_layout(const struct sl_cuda_driver *driver, uint64_t function,
+static bool says_parameters(const struct sl_cuda_driver *driver)
+{
+    return driver->func_get_param_info && driver->kernel_get_param_info && driver->func_get_name &&
+           driver->kernel_get_name;
+}
+
+static enum sl_status ask_for_layout(const struct sl_cuda_driver *driver, uint64_t function,
                                      struct sl_kernel_layout *out)
 {
     enum sl_handle_kind kind = sl_handle_kind(function);
     const char *name = NULL;
-    if (!driver->func_get_param_info || !driver->kernel_get_param_info || !driver->func_get_name ||
-        !driver->kernel_get_name)
-        return SL_ERR_UNSUPPORTED;
     if (kind == SL_HANDLE_UNKNOWN) {
         sl_log(SL_LOG_INFO, "a kernel is launched whose handle came from a call that is not followed");
         return SL_ERR_UNSUPPORTED;
@@ -55,4 +58,19 @@ enum sl_status sl_cuda_kernel_layout(const struct sl_cuda_driver *driver, uint64
     }
     out->module = module_of(driver, function, kind);
     return SL_OK;
+}
+
+enum sl_status sl_cuda_kernel_layout(const struct sl_cuda_driver *driver, uint64_t function,
+                                     struct sl_kernel_layout *out)
+{
+    if (!says_parameters(driver)) {
+        sl_warn_once("the driver is older than CUDA 12.4 and does not say kernels' parameters: what kernels "
+                     "use stays in host memory, which is slow");
+        return SL_ERR_UNSUPPORTED;
+    }
+    enum sl_status status = ask_for_layout(driver, function, out);
+    if (status)
+        sl_warn_once("the driver does not say a kernel's parameters (%s); what it uses stays in host memory",
+                     sl_status_text(status));
+    return status;
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/log.h"
 
 void sl_kernels_init(struct sl_kernels *kernels, const struct sl_backend *backend)
 {
@@ -106,12 +105,7 @@ static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
 {
     uint32_t offsets[SL_MAX_PARAMETERS], sizes[SL_MAX_PARAMETERS];
     struct sl_kernel_layout layout = {.offsets = offsets, .sizes = sizes};
-    enum sl_status status = kernels->backend->kernel_layout(kernels->backend->self, handle, &layout);
-    if (status) {
-        sl_warn_once("the driver does not say a kernel's parameters (%s); what it uses stays in host memory",
-                     sl_status_text(status));
-        return 0;
-    }
+    if (kernels->backend->kernel_layout(kernels->backend->self, handle, &layout)) return 0;
     uint32_t number = sl_kernels_know(kernels, &layout);
     if (number) kernels->kernels[number].module = layout.module;
     return number;
