@@ -1,6 +1,7 @@
 """sluice doctor: says what is missing and exits with 1; with the software device of this build all is well."""
 import json
 import os
+import pathlib
 import re
 import unittest
 
@@ -25,6 +26,17 @@ class Doctor(ToolTest):
             self.assertRegex(result.stdout, r"(?m)^NO +driver .* has no cuInit$")
             self.assertRegex(result.stdout, r"(?m)^ok +library ")
             self.assertRegex(result.stdout, r"(?m)^sluice does not work here: .* has no cuInit$")
+
+    @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
+    def test_older_drivers(self):
+        """Otherwise nobody knows what a newer driver would bring."""
+        libraries = pathlib.Path(sluice("path", "--softcuda").stdout.strip())
+        for driver, version, works in (("550", "12.4", True), ("535", "12.2", False)):
+            said = sluice("doctor", env=clean_environment(LD_LIBRARY_PATH=str(libraries / driver)))
+            self.assertRegex(said.stdout, rf"(?m)^ok +driver +CUDA {version}, .*/{driver}/libcuda.so.1$")
+            self.assertRegex(said.stdout, rf"(?m)^{'ok' if works else 'NO'} +kernel arguments ")
+            self.assertRegex(said.stdout, r"(?m)^note +discard +needs driver 13.0 or newer")
+            self.assertEqual(said.returncode, 0 if works else 1)
 
     @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
     def test_json(self):
