@@ -16,7 +16,9 @@
 #include "move/schedule.h"
 
 #define BLOCKS 12
-#define USES (2 * SL_SCHEDULE_NEAR)
+#define LEAST_USES (2 * SL_SCHEDULE_NEAR)
+#define MOST_USES (LEAST_USES << 12)
+#define ITERATIONS 64
 #define BEFORE_THE_STOP 5000 /* launches */
 
 static struct sl_backend host;
@@ -39,21 +41,28 @@ static enum sl_status end_inside(void *self, uint64_t address, uint64_t bytes)
     _exit(0);
 }
 
+static bool does_wait(void)
+{
+    return __atomic_load_n(&daemon_waits, __ATOMIC_ACQUIRE);
+}
+
 /* A loop that is predicted and does not fit, until the daemon is in a wait. Each block is used so often that
- * the next ones come well before their launches, which would fetch them otherwise. */
+ * the next ones come well before their launches, which would fetch them otherwise; how often that is depends
+ * on when the machine lets the daemon run. */
 static bool train(void)
 {
     uint64_t blocks[BLOCKS];
     for (int i = 0; i < BLOCKS; i++)
         if (sl_runtime_alloc(2 * SL_MIB, 1, 0, &blocks[i]) != SL_OK) return false;
-    for (int i = 0; i < 1000000 && !__atomic_load_n(&daemon_waits, __ATOMIC_ACQUIRE); i++) {
-        struct sl_launch launch = {
-            .kind = SL_LAUNCH_MEMSET, .spans = {{blocks[i / USES % BLOCKS], 64, true}}, .span_count = 1};
-        sl_runtime_launch_begin(&launch);
-        sl_runtime_launch_end(&launch, true);
-        sched_yield();
-    }
-    return __atomic_load_n(&daemon_waits, __ATOMIC_ACQUIRE);
+    for (int uses = LEAST_USES; uses <= MOST_USES && !does_wait(); uses *= 2)
+        for (int i = 0; i < ITERATIONS * BLOCKS * uses && !does_wait(); i++) {
+            struct sl_launch launch = {
+                .kind = SL_LAUNCH_MEMSET, .spans = {{blocks[i / uses % BLOCKS], 64, true}}, .span_count = 1};
+            sl_runtime_launch_begin(&launch);
+            sl_runtime_launch_end(&launch, true);
+            sched_yield();
+        }
+    return does_wait();
 }
 
 static bool start(const char *daemon, struct sl_backend *backend)
