@@ -6,8 +6,20 @@
 #include "base/map.h"
 #include "sim/sim_memory.h"
 
+/* The movements of one direction. If there are several workers, each has a stream of its own, so that
+ * movements run side by side; `begin` has what they wait for, and in `end` each one is over when all before
+ * it are. */
+struct lane {
+    uint32_t begin, end; /* streams; the same one if all movements run in it */
+    uint32_t streams[SL_SIM_WORKERS];
+    uint64_t moves;
+    uint64_t given, known; /* operations; those that the host knows to be over */
+    uint64_t passed_ns;    /* when it was last told to wait for what was over */
+};
+
 struct sim {
     struct sl_sim_device device;
+    struct sl_sim_link link;
     struct sl_sim_clock *clock;
     struct sl_sim_books books;
     uint64_t host_ns;
@@ -16,13 +28,14 @@ struct sim {
     struct sl_map stream_of; /* handle + 1 -> stream */
     sl_stream last_handle;
     uint32_t last_stream;
-    uint32_t in, out;           /* streams; the addresses of these numbers are their handles */
-    struct sl_sim_event *joint; /* lets one stream follow another */
+    struct lane lanes[SL_SIM_WAYS]; /* their addresses are the streams' handles */
+    struct sl_sim_event *joint;     /* lets one stream follow another */
 };
 
 struct sim_event {
     struct sl_sim_event *event;
-    bool ours; /* last recorded on a daemon stream */
+    struct lane *lane; /* on which it was last recorded; NULL: on a stream of the program's */
+    uint64_t given;    /* the lane's operations up to there */
 };
 
 static enum sl_status status_of(bool good)
@@ -51,18 +64,26 @@ static void slab_delete(void *self, uint64_t address, uint64_t bytes)
 
 static sl_stream stream_in(void *self)
 {
-    return &((struct sim *)self)->in;
+    return &((struct sim *)self)->lanes[SL_SIM_IN];
 }
 static sl_stream stream_out(void *self)
 {
-    return &((struct sim *)self)->out;
+    return &((struct sim *)self)->lanes[SL_SIM_OUT];
+}
+
+/* NULL: a stream of the program's. */
+static struct lane *lane_of(struct sim *sim, sl_stream handle)
+{
+    for (int way = 0; way < SL_SIM_WAYS; way++)
+        if (handle == &sim->lanes[way]) return &sim->lanes[way];
+    return NULL;
 }
 
 /* SL_NONE: out of memory. */
 static uint32_t stream_of(struct sim *sim, sl_stream handle)
 {
-    if (handle == &sim->in) return sim->in;
-    if (handle == &sim->out) return sim->out;
+    const struct lane *lane = lane_of(sim, handle);
+    if (lane) return lane->end;
     if (sim->last_stream != SL_NONE && handle == sim->last_handle) return sim->last_stream;
     uint32_t stream = sl_map_get(&sim->stream_of, (uint64_t)handle + 1);
     if (stream == SL_NONE) {
@@ -95,41 +116,84 @@ static enum sl_status finish(struct sim *sim, uint32_t stream)
     return wait_until(sim, reached, now_ns);
 }
 
-static enum sl_status transfer(struct sim *sim, uint32_t *stream, enum sl_sim_way way, uint64_t bytes)
+/* Whether a call is done inside it, as the driver sees it. */
+static bool is_idle(struct sim *sim, const struct lane *lane)
 {
+    double since_ns;
+    sl_sim_run(sim->clock, sim->host_ns);
+    if (!sl_sim_idle(sim->clock, lane->end, &since_ns)) return false;
+    if (since_ns < (double)lane->passed_ns) since_ns = (double)lane->passed_ns;
+    return lane->known == lane->given || since_ns + sim->device.driver.retire_ns <= (double)sim->host_ns;
+}
+
+/* Makes later work of a stream wait for what another one has. */
+static bool follow(struct sim *sim, uint32_t after, uint32_t before)
+{
+    struct sl_sim_event *event = sl_sim_event_new(sim->clock);
+    bool good = event && sl_sim_record(sim->clock, before, sim->host_ns, event) &&
+                sl_sim_wait(sim->clock, after, sim->host_ns, event, false);
+    if (event) sl_sim_event_delete(sim->clock, event);
+    return good;
+}
+
+/* Page tables of a slab are changed by one thread at a time, which takes longest on the way out: so movements
+ * out of a slab are one worker's. */
+static enum sl_status push_move(struct sim *sim, enum sl_sim_way way, uint64_t address,
+                                const struct sl_sim_work *work)
+{
+    struct lane *lane = &sim->lanes[way];
+    uint32_t workers = sim->device.driver.workers;
+    if (workers < 2) return status_of(sl_sim_push(sim->clock, lane->end, sim->host_ns, work));
+    uint64_t number = way == SL_SIM_OUT ? address / SL_GIB : lane->moves++;
+    uint32_t stream = lane->streams[number % workers];
+    return status_of(follow(sim, stream, lane->begin) &&
+                     sl_sim_push(sim->clock, stream, sim->host_ns, work) && follow(sim, lane->end, stream));
+}
+
+/* Gives the lane a movement. An ideal driver holds the caller up only for what goes to the host. */
+static enum sl_status move(struct sim *sim, enum sl_sim_way way, uint64_t address, struct sl_sim_work *work)
+{
+    struct lane *lane = &sim->lanes[way];
+    bool is_real = sim->device.driver.workers, copies = work->bytes[way] > 0;
+    bool idle = (is_real || (copies && way == SL_SIM_OUT)) && is_idle(sim, lane);
     sim->host_ns += sim->device.call_ns;
-    if (!bytes) return SL_OK;
-    struct sl_sim_work work = {.fixed_ns = sim->device.transfer_ns, .first = true};
-    work.bytes[way] = (double)bytes;
-    return push(sim, stream, &work);
+    if (copies) work->before_ns += sim->device.transfer_ns;
+    if (!copies && !work->before_ns && !work->fixed_ns && !work->after_ns) return SL_OK;
+    if (is_real && (sim->device.daemon || sim->device.driver.workers > 1)) idle = false;
+    work->by_worker = is_real && !idle;
+    lane->given++;
+    enum sl_status status = push_move(sim, way, address, work);
+    if (status || !idle) return status;
+    lane->known = lane->given;
+    return finish(sim, lane->end);
 }
 
 static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
 {
     struct sim *sim = self;
-    uint64_t copied = sl_sim_fetch(&sim->memory, address, bytes);
-    sim->books.bytes_in += copied;
-    return transfer(sim, &sim->in, SL_SIM_IN, copied);
+    struct sl_sim_moved moved;
+    sim->books.bytes_in += sl_sim_fetch(&sim->memory, address, bytes, &moved);
+    struct sl_sim_work work = sl_sim_driver_work(&sim->device.driver, &sim->link, SL_SIM_IN, &moved);
+    return move(sim, SL_SIM_IN, address, &work);
 }
 
-/* On an idle stream the driver evicts inside the call. */
 static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
 {
     struct sim *sim = self;
-    uint64_t copied = sl_sim_evict(&sim->memory, address, bytes);
-    sl_sim_run(sim->clock, sim->host_ns);
-    bool idle = sl_sim_idle(sim->clock, sim->out);
+    struct sl_sim_moved moved;
+    uint64_t copied = sl_sim_evict(&sim->memory, address, bytes, &moved);
     sim->books.bytes_out += copied;
     if (copied && sim->device.copied_out) sim->device.copied_out(sim->device.context, address, bytes);
-    enum sl_status status = transfer(sim, &sim->out, SL_SIM_OUT, copied);
-    return status == SL_OK && idle && copied ? finish(sim, sim->out) : status;
+    struct sl_sim_work work = sl_sim_driver_work(&sim->device.driver, &sim->link, SL_SIM_OUT, &moved);
+    return move(sim, SL_SIM_OUT, address, &work);
 }
 
 static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
 {
     struct sim *sim = self;
+    struct sl_sim_work work = {.fixed_ns = bytes / SL_BLOCK_BYTES * sim->device.driver.discard_ns};
     sl_sim_discard(&sim->memory, address, bytes);
-    return transfer(sim, &sim->out, SL_SIM_OUT, 0);
+    return move(sim, SL_SIM_OUT, address, &work);
 }
 
 /* --- events */
@@ -163,7 +227,10 @@ static enum sl_status event_record(void *self, sl_event_handle handle, sl_stream
     struct sim_event *event = handle;
     uint32_t stream = stream_of(sim, on);
     sim->host_ns += sim->device.call_ns;
-    event->ours = on == &sim->in || on == &sim->out;
+    event->lane = lane_of(sim, on);
+    if (event->lane) event->given = ++event->lane->given;
+    if (event->lane && event->lane->begin != stream && !follow(sim, stream, event->lane->begin))
+        return SL_ERR_NO_MEMORY;
     return status_of(stream != SL_NONE && sl_sim_record(sim->clock, stream, sim->host_ns, event->event));
 }
 
@@ -171,28 +238,40 @@ static enum sl_status stream_wait(void *self, sl_stream on, sl_event_handle hand
 {
     struct sim *sim = self;
     const struct sim_event *event = handle;
-    uint32_t stream = stream_of(sim, on);
-    bool program = on != &sim->in && on != &sim->out;
+    struct lane *lane = lane_of(sim, on);
+    uint32_t stream = lane ? lane->begin : stream_of(sim, on);
     sim->host_ns += sim->device.call_ns;
+    if (lane) lane->given++;
+    if (lane) lane->passed_ns = sim->host_ns;
     return status_of(stream != SL_NONE &&
-                     sl_sim_wait(sim->clock, stream, sim->host_ns, event->event, program && event->ours));
+                     sl_sim_wait(sim->clock, stream, sim->host_ns, event->event, !lane && event->lane));
+}
+
+static void know(const struct sim_event *event)
+{
+    if (event->lane && event->lane->known < event->given) event->lane->known = event->given;
 }
 
 static struct sl_answer event_done(void *self, sl_event_handle handle)
 {
     struct sim *sim = self;
+    const struct sim_event *event = handle;
     sim->host_ns += sim->device.call_ns;
     sl_sim_run(sim->clock, sim->host_ns);
-    return sl_answer_of(sl_sim_reached(((struct sim_event *)handle)->event));
+    bool reached = sl_sim_reached(event->event);
+    if (reached) know(event);
+    return sl_answer_of(reached);
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle handle)
 {
     struct sim *sim = self;
+    const struct sim_event *event = handle;
     uint64_t now_ns;
     sim->host_ns += sim->device.call_ns;
     sl_sim_run(sim->clock, sim->host_ns);
-    bool reached = sl_sim_run_to_event(sim->clock, ((struct sim_event *)handle)->event, &now_ns);
+    bool reached = sl_sim_run_to_event(sim->clock, event->event, &now_ns);
+    if (reached) know(event);
     return wait_until(sim, reached, now_ns);
 }
 
@@ -267,20 +346,32 @@ static void close_backend(void *self)
     free(sim);
 }
 
+static bool new_lane(struct sim *sim, struct lane *lane)
+{
+    uint32_t workers = sim->device.driver.workers;
+    bool good = sl_sim_stream_new(sim->clock, &lane->end);
+    lane->begin = lane->end;
+    if (workers < 2) return good;
+    good = good && sl_sim_stream_new(sim->clock, &lane->begin);
+    for (uint32_t w = 0; good && w < workers; w++) good = sl_sim_stream_new(sim->clock, &lane->streams[w]);
+    return good;
+}
+
 static struct sim *new_sim(const struct sl_sim_device *device)
 {
     struct sl_sim_link link = {
         .bytes_per_ns = {(double)device->in_bytes_per_s * 1e-9, (double)device->out_bytes_per_s * 1e-9},
-        .both = device->both_percent / 100.0,
+        .both = device->driver.both_percent / 100.0,
     };
     struct sim *sim = calloc(1, sizeof *sim);
     if (!sim) return NULL;
     sim->device = *device;
+    sim->link = link;
     sl_sim_memory_init(&sim->memory, device->bytes);
     sim->last_stream = SL_NONE;
-    sim->clock = sl_sim_clock_new(&link, device->meetings);
+    sim->clock = sl_sim_clock_new(&link, device->driver.workers, device->meetings);
     if (sim->clock) sim->joint = sl_sim_event_new(sim->clock);
-    if (sim->joint && sl_sim_stream_new(sim->clock, &sim->in) && sl_sim_stream_new(sim->clock, &sim->out))
+    if (sim->joint && new_lane(sim, &sim->lanes[SL_SIM_IN]) && new_lane(sim, &sim->lanes[SL_SIM_OUT]))
         return sim;
     close_backend(sim);
     return NULL;
@@ -340,8 +431,10 @@ static bool use_spans(struct sim *sim, const struct sl_sim_launch *launch, struc
     work->bytes[SL_SIM_IN] +=
         (double)place.in * (launch->reads > 1 ? launch->reads : 1) + 2 * (double)paged.in;
     work->bytes[SL_SIM_OUT] += (double)place.out + (double)paged.out;
-    work->fixed_ns += paged.faults * sim->device.fault_ns;
-    work->first = paged.faults != 0;
+    if (paged.faults) {
+        work->before_ns = work->fixed_ns + paged.faults * sim->device.fault_ns;
+        work->fixed_ns = 0;
+    }
     sim->books.remote_bytes_used += place.in > place.out ? place.in : place.out;
     sim->books.bytes_in += paged.in;
     sim->books.bytes_out += paged.out;
@@ -361,12 +454,7 @@ enum sl_status sl_backend_sim_follow(const struct sl_backend *backend, sl_stream
     struct sim *sim = backend->self;
     uint32_t before = stream_of(sim, other), after = stream_of(sim, stream);
     if (before == SL_NONE || after == SL_NONE) return SL_ERR_NO_MEMORY;
-    struct sl_sim_event *event = sl_sim_event_new(sim->clock);
-    if (!event) return SL_ERR_NO_MEMORY;
-    bool good = sl_sim_record(sim->clock, before, sim->host_ns, event) &&
-                sl_sim_wait(sim->clock, after, sim->host_ns, event, false);
-    sl_sim_event_delete(sim->clock, event);
-    return status_of(good);
+    return status_of(follow(sim, after, before));
 }
 
 /* If the device is in order, each direction serves movements, copies and exchanges in the order given, as
@@ -377,7 +465,7 @@ static enum sl_status queue_on_link(const struct sl_backend *backend, const stru
     enum sl_status status = SL_OK;
     for (int way = 0; sim->device.in_order && status == SL_OK && way < SL_SIM_WAYS; way++)
         if (launch->copied_bytes[way] || launch->exchanged_bytes)
-            status = sl_backend_sim_follow(backend, launch->stream, way == SL_SIM_IN ? &sim->in : &sim->out);
+            status = sl_backend_sim_follow(backend, launch->stream, &sim->lanes[way]);
     return status;
 }
 
@@ -422,6 +510,7 @@ enum sl_status sl_backend_sim_finish_all(const struct sl_backend *backend)
     sim->host_ns += sim->device.call_ns;
     sl_sim_run(sim->clock, sim->host_ns);
     bool reached = sl_sim_run_to_end(sim->clock, &now_ns);
+    for (int way = 0; reached && way < SL_SIM_WAYS; way++) sim->lanes[way].known = sim->lanes[way].given;
     return wait_until(sim, reached, now_ns);
 }
 

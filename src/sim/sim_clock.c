@@ -35,8 +35,11 @@ enum state {
     EXPECTED, /* its next operation lies in the future */
     MEETING,  /* its next work waits for other devices */
     CALLED,   /* its work begins at end_ns */
-    FIXED,    /* at work, in the fixed time before the bytes */
+    QUEUED,   /* its next work waits for a worker, in the clock's queue */
+    SERVED,   /* its next work has one */
+    FIXED,    /* at work, in the time before the bytes */
     FLOWING,  /* at work: bytes and fixed time */
+    LAST,     /* at work, in the time after the bytes */
 };
 
 struct stream {
@@ -45,6 +48,7 @@ struct stream {
     enum state state;
     uint32_t next;           /* in its current list */
     double began_ns, end_ns; /* of work: its beginning, the end of its fixed time; of a wait: its beginning */
+    double idle_ns;          /* end of the last operation */
     double rest[SL_SIM_WAYS];
     double done_ns[SL_SIM_WAYS]; /* scratch: when the remaining bytes will have arrived */
 };
@@ -55,24 +59,28 @@ struct sl_sim_clock {
     double now_ns;
     struct stream *streams;
     uint32_t stream_count, stream_room;
-    uint32_t *busy; /* streams that are EXPECTED, CALLED, FIXED or FLOWING */
+    uint32_t *busy; /* streams that are EXPECTED, CALLED, FIXED, FLOWING or LAST */
     uint32_t busy_count;
     uint32_t woken; /* streams that may continue, linked by `next` */
     uint32_t flows[SL_SIM_WAYS];
-    uint64_t launches; /* that have ended */
+    uint32_t workers, at_work;          /* workers: 0: no limit */
+    uint32_t first_queued, last_queued; /* linked by `next`, in the order in which they became ready */
+    uint64_t launches;                  /* that have ended */
     double stall_ns, longer_ns, waited_ns;
     uint32_t meeting;           /* number of streams that are MEETING */
     double granted_ns;          /* while there are any: time may pass up to here */
     struct sl_sim_event events; /* head of the ring */
 };
 
-struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link, const struct sl_sim_meetings *meetings)
+struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link, uint32_t workers,
+                                      const struct sl_sim_meetings *meetings)
 {
     struct sl_sim_clock *clock = calloc(1, sizeof *clock);
     if (!clock) return NULL;
     clock->link = *link;
+    clock->workers = workers;
     clock->meetings = meetings;
-    clock->woken = NOBODY;
+    clock->woken = clock->first_queued = NOBODY;
     clock->events.previous = clock->events.next = &clock->events;
     return clock;
 }
@@ -142,17 +150,52 @@ static void wake(struct sl_sim_clock *clock, uint32_t s)
 
 static void begin_flows(struct sl_sim_clock *clock, struct stream *stream)
 {
+    const struct sl_sim_work *work = &stream->ring[stream->head].work;
     stream->state = FLOWING;
+    stream->end_ns = clock->now_ns + (double)work->fixed_ns;
+    memcpy(stream->rest, work->bytes, sizeof stream->rest);
     for (int way = 0; way < SL_SIM_WAYS; way++) clock->flows[way] += stream->rest[way] > 0;
 }
 
 static void begin_work(struct sl_sim_clock *clock, struct stream *stream, const struct sl_sim_work *work)
 {
     stream->began_ns = clock->now_ns;
-    stream->end_ns = clock->now_ns + (double)work->fixed_ns;
-    memcpy(stream->rest, work->bytes, sizeof stream->rest);
+    stream->end_ns = clock->now_ns + (double)work->before_ns;
     stream->state = FIXED;
-    if (!work->first) begin_flows(clock, stream);
+    if (!work->before_ns) begin_flows(clock, stream);
+}
+
+/* False: all workers are at work, and the stream is in their queue. */
+static bool has_worker(struct sl_sim_clock *clock, uint32_t s)
+{
+    struct stream *stream = &clock->streams[s];
+    if (!clock->workers || stream->state == SERVED) return true;
+    if (clock->at_work < clock->workers) {
+        clock->at_work++;
+        return true;
+    }
+    stream->state = QUEUED;
+    stream->next = NOBODY;
+    if (clock->first_queued == NOBODY)
+        clock->first_queued = s;
+    else
+        clock->streams[clock->last_queued].next = s;
+    clock->last_queued = s;
+    return false;
+}
+
+/* The first stream in the queue takes the worker over. */
+static void give_worker_back(struct sl_sim_clock *clock)
+{
+    uint32_t s = clock->first_queued;
+    if (!clock->workers) return;
+    if (s == NOBODY) {
+        clock->at_work--;
+        return;
+    }
+    clock->first_queued = clock->streams[s].next;
+    clock->streams[s].state = SERVED;
+    wake(clock, s);
 }
 
 static void reach(struct sl_sim_clock *clock, const struct operation *operation)
@@ -175,6 +218,8 @@ static void end_operation(struct sl_sim_clock *clock, struct stream *stream)
     stream->head = (stream->head + 1) & (stream->room - 1);
     stream->count--;
     stream->state = EMPTY;
+    stream->idle_ns = clock->now_ns;
+    if (operation->kind == WORK && operation->work.by_worker) give_worker_back(clock);
     if (operation->kind == WORK && operation->work.launch) {
         double beyond = clock->now_ns - stream->began_ns - (double)operation->work.alone_ns;
         clock->launches++;
@@ -217,6 +262,7 @@ static bool do_next(struct sl_sim_clock *clock, uint32_t s)
             arrive(clock, stream, operation->work.meeting);
             return false;
         }
+        if (operation->work.by_worker && !has_worker(clock, s)) return false;
         begin_work(clock, stream, &operation->work);
         clock->busy[clock->busy_count++] = s;
         return false;
@@ -264,7 +310,7 @@ static double speed(const struct sl_sim_clock *clock, int way)
 static double next_change(const struct sl_sim_clock *clock, struct stream *stream)
 {
     if (stream->state == EXPECTED) return (double)stream->ring[stream->head].given_ns;
-    if (stream->state == CALLED) return stream->end_ns;
+    if (stream->state == CALLED || stream->state == LAST) return stream->end_ns;
     double next = stream->end_ns > clock->now_ns || stream->state == FIXED ? stream->end_ns : INFINITY;
     for (int way = 0; stream->state == FLOWING && way < SL_SIM_WAYS; way++) {
         if (!(stream->rest[way] > 0)) continue;
@@ -290,10 +336,17 @@ static void flow(struct stream *stream, double from_ns, double until_ns, const d
     }
 }
 
-static bool is_over(const struct sl_sim_clock *clock, const struct stream *stream)
+/* Whether the work is over; begins its last part. */
+static bool is_over(const struct sl_sim_clock *clock, struct stream *stream)
 {
-    return stream->state == FLOWING && stream->end_ns <= clock->now_ns && !(stream->rest[SL_SIM_IN] > 0) &&
-           !(stream->rest[SL_SIM_OUT] > 0);
+    bool passed = stream->end_ns <= clock->now_ns;
+    if (stream->state == LAST) return passed;
+    if (stream->state != FLOWING || !passed || stream->rest[SL_SIM_IN] > 0 || stream->rest[SL_SIM_OUT] > 0)
+        return false;
+    uint64_t after_ns = stream->ring[stream->head].work.after_ns;
+    stream->end_ns = clock->now_ns + (double)after_ns;
+    stream->state = LAST;
+    return !after_ns;
 }
 
 /* Schedules the work of the stream that waits at the meeting for `begin_ns`. */
@@ -369,8 +422,9 @@ void sl_sim_run(struct sl_sim_clock *clock, uint64_t until_ns)
     }
 }
 
-bool sl_sim_idle(const struct sl_sim_clock *clock, uint32_t stream)
+bool sl_sim_idle(const struct sl_sim_clock *clock, uint32_t stream, double *since_ns)
 {
+    if (since_ns) *since_ns = clock->streams[stream].idle_ns;
     return clock->streams[stream].count == 0;
 }
 

@@ -3,7 +3,8 @@
  * A stream executes its operations in order: work takes time and may use the link, events are recorded and
  * waited for. Work of different streams runs in parallel. Each direction of the link divides its speed
  * equally among its users; while both directions are in use, each has a fraction of its speed. Speeds are
- * constant between two changes of the users, so times are exact.
+ * constant between two changes of the users, so times are exact. Some work needs one of a few workers, which
+ * take what is ready first.
  *
  * Each pushed operation carries the time at which the program gave it to the device; these times never
  * decrease. Nothing is computed before it is queried. One thread at a time.
@@ -20,12 +21,11 @@ struct sl_sim_link {
     double both; /* fraction of its speed that each direction has while both are in use */
 };
 
-/* Work ends when fixed_ns have passed and all bytes have arrived. Bytes flow from the beginning, or after the
- * fixed time if `first` is set. */
+/* Three parts, one after the other: before_ns; the bytes, and fixed_ns beside them; after_ns. */
 struct sl_sim_work {
-    uint64_t fixed_ns;
+    uint64_t before_ns, fixed_ns, after_ns;
     double bytes[SL_SIM_WAYS];
-    bool first;
+    bool by_worker;    /* from its beginning to its end by one of the clock's workers, if it has any */
     bool launch;       /* a launch of the program: counted */
     uint64_t alone_ns; /* launches: duration if all is on the device and the link is idle */
     uint32_t meeting;  /* the meeting of devices, each with its own clock, at which it begins; 0: none */
@@ -54,8 +54,10 @@ struct sl_sim_mark {
 struct sl_sim_clock;
 struct sl_sim_event;
 
-/* `meetings` outlives the clock; NULL: no work has meetings. Returns NULL if out of memory. */
-struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link, const struct sl_sim_meetings *meetings);
+/* `workers`: 0: as many as are wanted. `meetings` outlives the clock; NULL: no work has meetings. Returns
+ * NULL if out of memory. */
+struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link, uint32_t workers,
+                                      const struct sl_sim_meetings *meetings);
 void sl_sim_clock_delete(struct sl_sim_clock *clock); /* accepts NULL; deletes the events too */
 
 /* Makes a stream. False: out of memory. */
@@ -81,8 +83,9 @@ bool sl_sim_mark(struct sl_sim_clock *clock, uint32_t stream, uint64_t given_ns,
 /* Lets time pass until `until_ns`; records up to there are reached then. */
 void sl_sim_run(struct sl_sim_clock *clock, uint64_t until_ns);
 
-/* Whether the stream has done all its work by the time that has passed. */
-bool sl_sim_idle(const struct sl_sim_clock *clock, uint32_t stream);
+/* Whether the stream has done all its work by the time that has passed; *since_ns (may be NULL): when it had.
+ */
+bool sl_sim_idle(const struct sl_sim_clock *clock, uint32_t stream, double *since_ns);
 
 /* Let time pass until the event's last record is reached, or `launches` launches have ended, or all work has.
  * False: that never happens. *now_ns: the time of that, or later. */

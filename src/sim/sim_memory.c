@@ -6,7 +6,12 @@
 #define FIRST_ADDRESS ((uint64_t)1 << 40)
 #define BLOCKS_PER_SLAB (SL_GIB / SL_BLOCK_BYTES)
 
-enum block { NOTHING, ON_HOST, ON_DEVICE }; /* where its content is */
+enum block {
+    NOTHING,
+    ON_HOST,
+    MAPPED,
+    ON_DEVICE
+}; /* where its content is; mapped: on the host, for the CPU */
 
 void sl_sim_memory_init(struct sl_sim_memory *memory, uint64_t device_bytes)
 {
@@ -62,6 +67,11 @@ static uint8_t *block_at(const struct sl_sim_memory *memory, uint64_t address)
     return s == SL_MAX_SLABS ? NULL : &memory->slabs[s][address % SL_GIB / SL_BLOCK_BYTES];
 }
 
+static bool is_on_host(enum block block)
+{
+    return block == ON_HOST || block == MAPPED;
+}
+
 /* Returns the copied bytes. */
 static uint64_t set_block(struct sl_sim_memory *memory, uint8_t *block, enum block to)
 {
@@ -70,33 +80,45 @@ static uint64_t set_block(struct sl_sim_memory *memory, uint8_t *block, enum blo
     if (to == ON_DEVICE) memory->resident_bytes += SL_BLOCK_BYTES;
     if (from == ON_DEVICE) memory->resident_bytes -= SL_BLOCK_BYTES;
     *block = (uint8_t)to;
-    return from == NOTHING || to == NOTHING ? 0 : SL_BLOCK_BYTES;
+    return (from == ON_DEVICE && is_on_host(to)) || (is_on_host(from) && to == ON_DEVICE) ? SL_BLOCK_BYTES
+                                                                                          : 0;
 }
 
-static uint64_t set_blocks(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes, enum block to)
+uint64_t sl_sim_fetch(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes,
+                      struct sl_sim_moved *moved)
 {
-    uint64_t copied = 0;
+    struct sl_sim_moved all = {0};
     for (uint64_t at = address; at < address + bytes; at += SL_BLOCK_BYTES) {
         uint8_t *block = block_at(memory, at);
-        if (!block || (to == ON_HOST && *block == NOTHING)) continue;
-        copied += set_block(memory, block, to);
+        if (!block) continue;
+        all.unmapped += *block == MAPPED;
+        all.copied += set_block(memory, block, ON_DEVICE) > 0;
     }
-    return copied;
+    if (moved) *moved = all;
+    return all.copied * SL_BLOCK_BYTES;
 }
 
-uint64_t sl_sim_fetch(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes)
+uint64_t sl_sim_evict(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes,
+                      struct sl_sim_moved *moved)
 {
-    return set_blocks(memory, address, bytes, ON_DEVICE);
-}
-
-uint64_t sl_sim_evict(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes)
-{
-    return set_blocks(memory, address, bytes, ON_HOST);
+    struct sl_sim_moved all = {0};
+    for (uint64_t at = address; at < address + bytes; at += SL_BLOCK_BYTES) {
+        uint8_t *block = block_at(memory, at);
+        if (!block || *block == NOTHING) continue;
+        all.remapped += *block == MAPPED;
+        all.mapped += *block != MAPPED;
+        all.copied += set_block(memory, block, MAPPED) > 0;
+    }
+    if (moved) *moved = all;
+    return all.copied * SL_BLOCK_BYTES;
 }
 
 void sl_sim_discard(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes)
 {
-    set_blocks(memory, address, bytes, NOTHING);
+    for (uint64_t at = address; at < address + bytes; at += SL_BLOCK_BYTES) {
+        uint8_t *block = block_at(memory, at);
+        if (block) set_block(memory, block, NOTHING);
+    }
 }
 
 /* The part of [at, end) in the block of `at`. */
@@ -114,9 +136,9 @@ void sl_sim_use_remote(struct sl_sim_memory *memory, const struct sl_span *span,
         bytes = part_of_block(at, end);
         if (!block) return;
         if (*block == ON_DEVICE) continue;
-        if (*block == ON_HOST) use->in += bytes;
+        if (is_on_host(*block)) use->in += bytes;
         if (span->write) use->out += bytes;
-        set_block(memory, block, ON_HOST);
+        if (*block == NOTHING) set_block(memory, block, ON_HOST);
     }
 }
 

@@ -1,5 +1,6 @@
 /* The memory of a simulated device: addresses are invented, and each 2 MiB block has its content nowhere, on
- * the host or on the device. One thread at a time. */
+ * the host or on the device. What was evicted has page-table entries for the CPU until it is fetched. One
+ * thread at a time. */
 #ifndef SLUICE_SIM_MEMORY_H
 #define SLUICE_SIM_MEMORY_H
 
@@ -25,10 +26,18 @@ enum sl_status sl_sim_slab_new(struct sl_sim_memory *memory, uint64_t bytes, boo
 bool sl_sim_is_pinned(const struct sl_sim_memory *memory, uint64_t address);
 void sl_sim_slab_delete(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
 
+/* What a movement does, in blocks. */
+struct sl_sim_moved {
+    uint32_t copied;
+    uint32_t mapped, unmapped, remapped; /* the CPU's page-table entries: made, removed, there already */
+};
+
 /* Move whole blocks. Blocks that are already there, or have no content, are not copied. Return the copied
- * bytes. */
-uint64_t sl_sim_fetch(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
-uint64_t sl_sim_evict(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
+ * bytes; *moved (may be NULL) is set. */
+uint64_t sl_sim_fetch(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes,
+                      struct sl_sim_moved *moved);
+uint64_t sl_sim_evict(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes,
+                      struct sl_sim_moved *moved);
 void sl_sim_discard(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
 
 struct sl_sim_use {

@@ -33,7 +33,7 @@ static void replay(const struct replay_program *program, uint8_t choice)
                                      .policy = policies[choice & 3],
                                      .in_bytes_per_s = 24000000000,
                                      .out_bytes_per_s = 24000000000,
-                                     .both_percent = 92};
+                                     .driver = {.both_percent = 92}};
     while (setting.chunk_bytes < SL_GIB && program->peak_bytes / setting.chunk_bytes > MOST_CHUNKS)
         setting.chunk_bytes *= 2;
     if (setting.budget_bytes < 8 * SL_MIB) setting.budget_bytes = 8 * SL_MIB;

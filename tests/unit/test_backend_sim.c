@@ -12,7 +12,7 @@
 static const struct sl_sim_device device = {.bytes = SL_GIB,
                                             .in_bytes_per_s = 2000000000,
                                             .out_bytes_per_s = 2000000000,
-                                            .both_percent = 100,
+                                            .driver = {.both_percent = 100},
                                             .call_ns = 1000,
                                             .queue = 4};
 
@@ -235,6 +235,138 @@ static void test_times_between_events(void **state)
     b.close(b.self);
 }
 
+enum { MAP_NS = 100, UNMAP_NS = 10, DISCARD_NS = 50, RETIRE_NS = 5000 };
+
+/* A device on a driver whose page tables cost time, with two blocks. */
+static uint64_t open_real(struct sl_backend *b, bool daemon, uint32_t workers)
+{
+    struct sl_sim_device real = device;
+    struct sl_sim_mark mark;
+    real.daemon = daemon;
+    real.driver = (struct sl_sim_driver){.map_ns = MAP_NS,
+                                         .unmap_ns = UNMAP_NS,
+                                         .discard_ns = DISCARD_NS,
+                                         .retire_ns = RETIRE_NS,
+                                         .both_percent = 100,
+                                         .workers = workers};
+    uint64_t at = open_with_slab(&real, b);
+    struct sl_span span = {at, 2 * SL_BLOCK_BYTES, true};
+    struct sl_sim_launch launch = {.stream = &mark, .took_ns = 100, .spans = &span, .span_count = 1};
+    assert_int_equal(b->fetch(b->self, at, 2 * SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(sl_backend_sim_launch(b, &launch), SL_OK);
+    assert_int_equal(sl_backend_sim_finish_all(b), SL_OK);
+    return at;
+}
+
+/* The moment at which the host is: that of a mark on a stream where nothing is. */
+static double host_ns(const struct sl_backend *b)
+{
+    static int nothing;
+    struct sl_sim_mark mark;
+    assert_int_equal(sl_backend_sim_mark(b, &nothing, &mark), SL_OK);
+    assert_int_equal(sl_backend_sim_finish(b, &nothing), SL_OK);
+    return mark.time_ns;
+}
+
+/* How long a call holds the host up, beside the time of any call. */
+static double held_up(const struct sl_backend *b, enum sl_status (*move)(void *, uint64_t, uint64_t),
+                      uint64_t at)
+{
+    double before_ns = host_ns(b);
+    assert_int_equal(move(b->self, at, SL_BLOCK_BYTES), SL_OK);
+    return host_ns(b) - before_ns - 2 * (double)device.call_ns;
+}
+
+/* The caller does the work of a call on an idle stream: one whose last operation the host knows to be over,
+ * or that ended a while ago. */
+static void test_a_call_on_an_idle_stream_is_its_callers_work(void **state)
+{
+    (void)state;
+    struct sl_backend b;
+    uint64_t at = open_real(&b, false, 1), next = at + SL_BLOCK_BYTES;
+    sl_event_handle event;
+    assert_int_equal(b.event_new(b.self, &event), SL_OK);
+    assert_float_equal(held_up(&b, b.evict, at), BLOCK_NS + MAP_NS, 2);
+    assert_float_equal(held_up(&b, b.fetch, at), BLOCK_NS + UNMAP_NS, 2);
+    assert_float_equal(held_up(&b, b.discard, at), DISCARD_NS, 2);
+    assert_int_equal(b.event_record(b.self, event, b.stream_out(b.self)), SL_OK);
+    assert_float_equal(held_up(&b, b.evict, next), 0, 2); /* the event may not be over */
+    assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
+    assert_float_equal(held_up(&b, b.fetch, next), BLOCK_NS + UNMAP_NS, 2);
+    assert_int_equal(b.event_record(b.self, event, b.stream_out(b.self)), SL_OK);
+    host_ns(&b);
+    assert_true(sl_is_yes(b.event_done(b.self, event)));
+    assert_float_equal(held_up(&b, b.evict, next), BLOCK_NS + MAP_NS, 2);
+    assert_int_equal(b.stream_wait(b.self, b.stream_in(b.self), event), SL_OK);
+    for (int i = 0; i * (double)device.call_ns < RETIRE_NS; i++) host_ns(&b);
+    assert_float_equal(held_up(&b, b.fetch, next), BLOCK_NS + UNMAP_NS, 2);
+    b.event_delete(b.self, event);
+    b.close(b.self);
+}
+
+/* Behind waits that are over, both directions are the work of one thread; the host is not held up. So it is
+ * with a thread of sluice's own. */
+static void test_calls_on_busy_streams_are_one_threads_work(void **state)
+{
+    (void)state;
+    for (int daemon = 0; daemon < 2; daemon++) {
+        struct sl_backend b;
+        uint64_t at = open_real(&b, daemon, 1), next = at + SL_BLOCK_BYTES;
+        sl_event_handle event;
+        assert_int_equal(b.event_new(b.self, &event), SL_OK);
+        assert_int_equal(b.evict(b.self, at, SL_BLOCK_BYTES), SL_OK);
+        assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
+        double begin_ns = host_ns(&b);
+        if (!daemon) {
+            assert_int_equal(b.stream_wait(b.self, b.stream_out(b.self), event), SL_OK);
+            assert_int_equal(b.stream_wait(b.self, b.stream_in(b.self), event), SL_OK);
+        }
+        assert_float_equal(held_up(&b, b.evict, next), 0, 2);
+        assert_float_equal(held_up(&b, b.fetch, at), 0, 2);
+        assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
+        assert_in_range((uint64_t)(host_ns(&b) - begin_ns), 2 * BLOCK_NS + MAP_NS + UNMAP_NS,
+                        2 * BLOCK_NS + MAP_NS + UNMAP_NS + 12 * device.call_ns);
+        b.event_delete(b.self, event);
+        b.close(b.self);
+    }
+}
+
+/* Both directions at once, and of one direction what is in several slabs; an event is over when all before it
+ * is. */
+static void test_several_workers(void **state)
+{
+    (void)state;
+    struct sl_backend b;
+    uint64_t at = open_real(&b, false, 3), next = at + SL_BLOCK_BYTES, other;
+    sl_event_handle small, large;
+    struct sl_sim_mark mark;
+    assert_int_equal(b.slab_new(b.self, SL_GIB, &other), SL_OK);
+    assert_int_equal(b.event_new(b.self, &small), SL_OK);
+    assert_int_equal(b.event_new(b.self, &large), SL_OK);
+    struct sl_span span = {other, SL_BLOCK_BYTES, true};
+    struct sl_sim_launch launch = {.stream = &mark, .took_ns = 100, .spans = &span, .span_count = 1};
+    assert_int_equal(b.fetch(b.self, other, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
+    assert_int_equal(sl_backend_sim_launch(&b, &launch), SL_OK);
+    assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
+    double begin_ns = host_ns(&b);
+    assert_int_equal(b.evict(b.self, at, 2 * SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b.event_record(b.self, large, b.stream_out(b.self)), SL_OK);
+    assert_int_equal(b.discard(b.self, other, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b.event_record(b.self, small, b.stream_out(b.self)), SL_OK);
+    assert_true(sl_is_no(b.event_done(b.self, small)));
+    assert_int_equal(b.stream_wait(b.self, b.stream_in(b.self), large), SL_OK);
+    assert_int_equal(b.fetch(b.self, at, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b.fetch(b.self, next, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
+    /* Two blocks out by one worker, then both in by two, who share the link. */
+    uint64_t least_ns = 2 * BLOCK_NS + 2 * BLOCK_NS + MAP_NS + UNMAP_NS;
+    assert_in_range((uint64_t)(host_ns(&b) - begin_ns), least_ns, least_ns + 12 * device.call_ns);
+    b.event_delete(b.self, small);
+    b.event_delete(b.self, large);
+    b.close(b.self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +378,9 @@ int main(void)
         cmocka_unit_test(test_a_stream_follows_another),
         cmocka_unit_test(test_the_device_says_what_is_free),
         cmocka_unit_test(test_times_between_events),
+        cmocka_unit_test(test_a_call_on_an_idle_stream_is_its_callers_work),
+        cmocka_unit_test(test_calls_on_busy_streams_are_one_threads_work),
+        cmocka_unit_test(test_several_workers),
     };
     return cmocka_run_group_tests_name("backend sim", tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static int start(void **state)
     struct sl_sim_device device = {.bytes = SL_GIB * 64,
                                    .in_bytes_per_s = 1000000000,
                                    .out_bytes_per_s = 500000000,
-                                   .both_percent = 100,
+                                   .driver = {.both_percent = 100},
                                    .queue = UINT32_MAX};
     setenv("SLUICE_DEVICE_BUDGET", "32G", 1);
     setenv("SLUICE_CHUNK", "2M", 1);

@@ -22,7 +22,7 @@ struct setup {
 static int set_up(void **state)
 {
     static struct setup s;
-    s = (struct setup){.clock = sl_sim_clock_new(&slow, NULL)};
+    s = (struct setup){.clock = sl_sim_clock_new(&slow, 0, NULL)};
     for (int i = 0; i < 3; i++) assert_true(sl_sim_stream_new(s.clock, &s.streams[i]));
     *state = &s;
     return 0;
@@ -42,7 +42,7 @@ static void work(struct setup *s, int stream, uint64_t given_ns, uint64_t fixed_
 
 static void move(struct setup *s, int stream, enum sl_sim_way way, double bytes, uint64_t fixed_ns)
 {
-    struct sl_sim_work one = {.fixed_ns = fixed_ns, .first = true};
+    struct sl_sim_work one = {.before_ns = fixed_ns};
     one.bytes[way] = bytes;
     assert_true(sl_sim_push(s->clock, s->streams[stream], 0, &one));
 }
@@ -181,14 +181,14 @@ static void test_what_never_happens_is_told(void **state)
 static void test_a_stream_is_idle_when_its_work_is_over(void **state)
 {
     struct setup *s = *state;
-    assert_true(sl_sim_idle(s->clock, s->streams[0]));
+    assert_true(sl_sim_idle(s->clock, s->streams[0], NULL));
     work(s, 0, 50, 100);
-    assert_false(sl_sim_idle(s->clock, s->streams[0]));
+    assert_false(sl_sim_idle(s->clock, s->streams[0], NULL));
     sl_sim_run(s->clock, 149);
-    assert_false(sl_sim_idle(s->clock, s->streams[0]));
+    assert_false(sl_sim_idle(s->clock, s->streams[0], NULL));
     sl_sim_run(s->clock, 150);
-    assert_true(sl_sim_idle(s->clock, s->streams[0]));
-    assert_true(sl_sim_idle(s->clock, s->streams[1]));
+    assert_true(sl_sim_idle(s->clock, s->streams[0], NULL));
+    assert_true(sl_sim_idle(s->clock, s->streams[1], NULL));
 }
 
 /* Another device comes to each meeting at a moment of its own. */
@@ -223,7 +223,7 @@ static void test_work_of_a_meeting_begins_with_it(void **state)
     const struct sl_sim_meetings meetings = {&others, arrive, wait_for};
     struct sl_sim_work met = {.fixed_ns = 50, .launch = true, .alone_ns = 50, .meeting = 1};
     sl_sim_clock_delete(s->clock);
-    s->clock = sl_sim_clock_new(&slow, &meetings);
+    s->clock = sl_sim_clock_new(&slow, 0, &meetings);
     for (int i = 0; i < 3; i++) assert_true(sl_sim_stream_new(s->clock, &s->streams[i]));
     work(s, 0, 0, 100);
     assert_true(sl_sim_push(s->clock, s->streams[0], 0, &met));
@@ -249,11 +249,11 @@ static void test_a_meeting_is_waited_for_when_time_passes(void **state)
     struct sl_sim_work met = {.fixed_ns = 50, .launch = true, .alone_ns = 50, .meeting = 1};
     uint64_t now_ns;
     sl_sim_clock_delete(s->clock);
-    s->clock = sl_sim_clock_new(&slow, &meetings);
+    s->clock = sl_sim_clock_new(&slow, 0, &meetings);
     assert_true(sl_sim_stream_new(s->clock, &s->streams[0]));
     assert_true(sl_sim_push(s->clock, s->streams[0], 0, &met));
     sl_sim_run(s->clock, 300);
-    assert_false(sl_sim_idle(s->clock, s->streams[0]));
+    assert_false(sl_sim_idle(s->clock, s->streams[0], NULL));
     sl_sim_run(s->clock, 400); /* up to 500 was granted */
     assert_int_equal(others.asked, 1);
     assert_true(sl_sim_run_to_end(s->clock, &now_ns));
@@ -277,6 +277,53 @@ static void test_many(void **state)
     assert_float_equal(s->marks[1].stall_ns, 20001, 1e-3);
 }
 
+static void push_served(struct setup *s, int stream, uint64_t given_ns, uint64_t before_ns, double bytes,
+                        uint64_t after_ns)
+{
+    struct sl_sim_work one = {.before_ns = before_ns, .after_ns = after_ns, .by_worker = true};
+    one.bytes[SL_SIM_IN] = bytes;
+    assert_true(sl_sim_push(s->clock, s->streams[stream], given_ns, &one));
+}
+
+static void set_workers(struct setup *s, uint32_t workers)
+{
+    sl_sim_clock_delete(s->clock);
+    s->clock = sl_sim_clock_new(&slow, workers, NULL);
+    for (int i = 0; i < 3; i++) assert_true(sl_sim_stream_new(s->clock, &s->streams[i]));
+}
+
+/* The first is at work until 100 + 50 + 30; then comes what was ready at 20, and then what was at 40. Work
+ * that needs no worker does not wait. */
+static void test_a_worker_takes_what_is_ready_first(void **state)
+{
+    struct setup *s = *state;
+    set_workers(s, 1);
+    push_served(s, 0, 0, 100, 50, 30);
+    push_served(s, 1, 40, 0, 0, 7);
+    push_served(s, 2, 20, 0, 0, 5);
+    finish(s);
+    assert_float_equal(s->marks[0].time_ns, 180, 0);
+    assert_float_equal(s->marks[2].time_ns, 185, 0);
+    assert_float_equal(s->marks[1].time_ns, 192, 0);
+    work(s, 0, 1000, 10);
+    push_served(s, 1, 1000, 100, 0, 0);
+    finish(s);
+    assert_float_equal(s->marks[0].time_ns, 1010, 0);
+}
+
+/* Two at a time; both free again afterwards. */
+static void test_two_workers(void **state)
+{
+    struct setup *s = *state;
+    set_workers(s, 2);
+    for (uint64_t from_ns = 0; from_ns <= 1000; from_ns += 1000) {
+        for (int i = 0; i < 3; i++) push_served(s, i, from_ns + (uint64_t)i, 100, 0, 0);
+        finish(s);
+        assert_float_equal(s->marks[1].time_ns, (double)from_ns + 101, 0);
+        assert_float_equal(s->marks[2].time_ns, (double)from_ns + 200, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +339,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_stream_is_idle_when_its_work_is_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_work_of_a_meeting_begins_with_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_meeting_is_waited_for_when_time_passes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_worker_takes_what_is_ready_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_two_workers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("sim clock", tests, NULL, NULL);

@@ -25,14 +25,43 @@ static void test_only_content_is_copied(void **state)
 {
     (void)state;
     uint64_t at = new_slab(SL_GIB), block = SL_BLOCK_BYTES;
-    assert_int_equal(sl_sim_fetch(&memory, at, 4 * block), 0); /* nothing in it yet */
+    assert_int_equal(sl_sim_fetch(&memory, at, 4 * block, NULL), 0); /* nothing in it yet */
     assert_int_equal(memory.resident_bytes, 4 * block);
-    assert_int_equal(sl_sim_fetch(&memory, at, 4 * block), 0);
-    assert_int_equal(sl_sim_evict(&memory, at, 2 * block), 2 * block);
-    assert_int_equal(sl_sim_evict(&memory, at, 4 * block), 2 * block);
-    assert_int_equal(sl_sim_fetch(&memory, at, block), block);
+    assert_int_equal(sl_sim_fetch(&memory, at, 4 * block, NULL), 0);
+    assert_int_equal(sl_sim_evict(&memory, at, 2 * block, NULL), 2 * block);
+    assert_int_equal(sl_sim_evict(&memory, at, 4 * block, NULL), 2 * block);
+    assert_int_equal(sl_sim_fetch(&memory, at, block, NULL), block);
     sl_sim_discard(&memory, at, 2 * block);
-    assert_int_equal(sl_sim_fetch(&memory, at, 4 * block), 2 * block);
+    assert_int_equal(sl_sim_fetch(&memory, at, 4 * block, NULL), 2 * block);
+    sl_sim_memory_close(&memory);
+}
+
+/* What was evicted has entries for the CPU until it comes back or is discarded; what is used in place has
+ * none. */
+static void test_page_tables(void **state)
+{
+    (void)state;
+    uint64_t at = new_slab(SL_GIB), block = SL_BLOCK_BYTES;
+    struct sl_sim_moved moved;
+    struct sl_span used = {.address = at + 3 * block, .bytes = block, .write = true};
+    struct sl_sim_use use = {0};
+    sl_sim_fetch(&memory, at, 3 * block, &moved); /* nothing in it yet */
+    assert_int_equal(moved.copied + moved.mapped + moved.unmapped + moved.remapped, 0);
+    sl_sim_use_remote(&memory, &used, &use);
+    sl_sim_evict(&memory, at, 2 * block, &moved);
+    assert_int_equal(moved.copied, 2);
+    assert_int_equal(moved.mapped, 2);
+    sl_sim_evict(&memory, at, 5 * block,
+                 &moved); /* two there, one copied, one used in place, one never used */
+    assert_int_equal(moved.copied, 1);
+    assert_int_equal(moved.mapped, 2);
+    assert_int_equal(moved.remapped, 2);
+    sl_sim_discard(&memory, at, block);
+    sl_sim_fetch(&memory, at, 5 * block, &moved);
+    assert_int_equal(moved.copied, 3);
+    assert_int_equal(moved.unmapped, 3);
+    sl_sim_fetch(&memory, at, 5 * block, &moved);
+    assert_int_equal(moved.copied + moved.unmapped, 0);
     sl_sim_memory_close(&memory);
 }
 
@@ -41,7 +70,7 @@ static void test_use_in_place(void **state)
     (void)state;
     uint64_t at = new_slab(SL_GIB), block = SL_BLOCK_BYTES;
     struct sl_sim_use use = {0};
-    sl_sim_fetch(&memory, at, block);
+    sl_sim_fetch(&memory, at, block, NULL);
     struct sl_span span = {.address = at + block - 100, .bytes = 300, .write = true};
     sl_sim_use_remote(&memory, &span, &use); /* 100 on the device, 200 new */
     assert_int_equal(use.in, 0);
@@ -96,7 +125,7 @@ static void test_what_lies_in_no_slab_does_not_move(void **state)
     for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
         struct sl_sim_use use = {0};
         struct sl_span span = {nowhere[i], 100, true};
-        assert_int_equal(sl_sim_fetch(&memory, nowhere[i], 100), 0);
+        assert_int_equal(sl_sim_fetch(&memory, nowhere[i], 100, NULL), 0);
         sl_sim_use_remote(&memory, &span, &use);
         assert_true(sl_sim_use_paged(&memory, &span, &use));
         assert_int_equal(use.in + use.out + use.faults, 0);
@@ -104,7 +133,7 @@ static void test_what_lies_in_no_slab_does_not_move(void **state)
     }
     assert_int_equal(memory.resident_bytes, 0);
     /* What reaches beyond the last slab moves up to its end. */
-    sl_sim_fetch(&memory, at + SL_GIB - block, 2 * block);
+    sl_sim_fetch(&memory, at + SL_GIB - block, 2 * block, NULL);
     assert_int_equal(memory.resident_bytes, block);
     sl_sim_memory_close(&memory);
 }
@@ -115,10 +144,10 @@ static void test_a_slab_that_was_given_back_is_none(void **state)
     uint64_t kept = new_slab(SL_GIB), gone, block = SL_BLOCK_BYTES;
     assert_int_equal(sl_sim_slab_new(&memory, 2 * SL_GIB, false, &gone), SL_OK);
     sl_sim_slab_delete(&memory, gone, 2 * SL_GIB);
-    sl_sim_fetch(&memory, gone, block);
-    sl_sim_fetch(&memory, gone + SL_GIB, block);
+    sl_sim_fetch(&memory, gone, block, NULL);
+    sl_sim_fetch(&memory, gone + SL_GIB, block, NULL);
     assert_int_equal(memory.resident_bytes, 0);
-    sl_sim_fetch(&memory, kept, block);
+    sl_sim_fetch(&memory, kept, block, NULL);
     assert_int_equal(memory.resident_bytes, block);
     sl_sim_memory_close(&memory);
 }
@@ -134,7 +163,7 @@ static void test_slabs_run_out(void **state)
     assert_int_equal(sl_sim_slab_new(&memory, SL_GIB, false, &last), SL_OK);
     assert_int_equal(sl_sim_slab_new(&memory, SL_GIB, true, &more), SL_ERR_NO_MEMORY);
     assert_int_equal(more, 77);
-    sl_sim_fetch(&memory, last + SL_GIB - SL_BLOCK_BYTES, 2 * SL_BLOCK_BYTES);
+    sl_sim_fetch(&memory, last + SL_GIB - SL_BLOCK_BYTES, 2 * SL_BLOCK_BYTES, NULL);
     assert_int_equal(memory.resident_bytes, SL_BLOCK_BYTES);
     sl_sim_memory_close(&memory);
 }
@@ -156,7 +185,7 @@ static void test_the_order_of_pages_survives_growth(void **state)
     for (int i = 1; i < 3; i++) assert_int_equal(sl_sim_slab_new(&memory, SL_GIB, false, &more), SL_OK);
     for (uint64_t i = 0; i < ON_DEVICE + TURNED; i++) assert_int_equal(use_block(at + i * block), 1);
     assert_int_equal(memory.resident_bytes, ON_DEVICE * block);
-    assert_int_equal(sl_sim_evict(&memory, at + TURNED * block, EVICTED * block), EVICTED * block);
+    assert_int_equal(sl_sim_evict(&memory, at + TURNED * block, EVICTED * block, NULL), EVICTED * block);
     uint64_t next = at + (ON_DEVICE + TURNED) * block, oldest = at + (TURNED + EVICTED) * block;
     for (uint64_t i = 0; i <= EVICTED; i++) assert_int_equal(use_block(next + i * block), 1);
     assert_int_equal(memory.resident_bytes, ON_DEVICE * block);
@@ -169,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_content_is_copied),
+        cmocka_unit_test(test_page_tables),
         cmocka_unit_test(test_use_in_place),
         cmocka_unit_test(test_pinned_slabs_have_whole_gib_of_addresses),
         cmocka_unit_test(test_pages_leave_in_the_order_in_which_they_came),

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "tools/advise/advise.h"
 #include "tools/advise/advise_report.h"
+#include "tools/plan/plan_driver.h"
 #include "tools/text/command_line.h"
 #include "tools/text/messages.h"
 
@@ -32,12 +33,16 @@ static int advise(char *const *paths, size_t count, const char *against, const s
     return status;
 }
 
-static const struct situation_wish usual = {
-    .sharers = 1, .both_percent = PLAN_BOTH_PERCENT, .plan_attempts = PLAN_ATTEMPTS};
+static struct situation_wish usual_wish(void)
+{
+    return (struct situation_wish){
+        .sharers = 1, .driver = sl_sim_drivers[PLAN_USUAL_DRIVER], .plan_attempts = PLAN_ATTEMPTS};
+}
 
 int advise_briefly(const char *path, size_t most, FILE *to)
 {
     char *paths[] = {(char *)path};
+    const struct situation_wish usual = usual_wish();
     return advise(paths, 1, NULL, &usual, most, false, to);
 }
 
@@ -53,7 +58,7 @@ static bool take_size(const char *option, const char *text, uint64_t least, bool
 }
 
 static int check(const struct situation_wish *wish, uint64_t link_gbs, uint64_t transfer_us,
-                 uint64_t both_percent, uint64_t attempts)
+                 uint64_t attempts)
 {
     char allowed[128];
     if (wish->policy && (!strcmp(wish->policy, "off") ||
@@ -62,7 +67,6 @@ static int check(const struct situation_wish *wish, uint64_t link_gbs, uint64_t 
                            wish->policy);
     if (wish->backing && !sl_options_check("SLUICE_BACKING", wish->backing, allowed, sizeof(allowed)))
         return usage_error("--backing %s is not allowed: it takes %s", wish->backing, allowed);
-    if (!both_percent || both_percent > 100) return usage_error("--both: a number from 1 to 100 is needed");
     if (transfer_us > MOST_TRANSFER_US)
         return usage_error("--transfer-us: the maximum is %d", MOST_TRANSFER_US);
     if (attempts > MOST_ATTEMPTS) return usage_error("--plan-attempts: the maximum is %d", MOST_ATTEMPTS);
@@ -74,9 +78,10 @@ static int check(const struct situation_wish *wish, uint64_t link_gbs, uint64_t 
 
 int command_advise(int argc, char **argv)
 {
-    struct situation_wish wish = usual;
+    struct situation_wish wish = usual_wish();
     const char *budget = NULL, *chunk = NULL, *against = NULL;
-    uint64_t link_gbs = 0, both_percent = PLAN_BOTH_PERCENT, transfer_us = 0, attempts = PLAN_ATTEMPTS;
+    uint64_t link_gbs = 0, transfer_us = 0, attempts = PLAN_ATTEMPTS;
+    struct plan_driver_words driver = PLAN_USUAL_DRIVER_WORDS;
     bool as_json = false;
     char **paths;
     size_t count;
@@ -91,8 +96,7 @@ int command_advise(int argc, char **argv)
          "Speed of the link in each direction, in GB/s. Default: the measured speed, or 24."},
         {"ranks-per-link", OPTION_NUMBER, &wish.sharers, "N",
          "Number of ranks that share the given or assumed link speed in equal parts (1)."},
-        {"both", OPTION_NUMBER, &both_percent, "PERCENT",
-         "Speed of each direction while both are in use, in per cent of its speed alone (92)."},
+        PLAN_DRIVER_OPTIONS(driver),
         {"transfer-us", OPTION_NUMBER, &transfer_us, "N", "Fixed cost of a movement, in microseconds (0)."},
         {"against", OPTION_TEXT, &against, "OTHER",
          "The trace of another run of the program, with another batch size, optimizer or allocator: say what "
@@ -113,10 +117,12 @@ int command_advise(int argc, char **argv)
     if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
     if (count > REPLAY_RANKS) return usage_error("advise accepts at most %d traces", REPLAY_RANKS);
     if (count > 1 && against) return usage_error("--against accepts one trace only");
-    status = check(&wish, link_gbs, transfer_us, both_percent, attempts);
+    status = check(&wish, link_gbs, transfer_us, attempts);
     if (status != EXIT_OK) return status;
-    wish.link_bytes_per_s = link_gbs * 1000000000;
-    wish.both_percent = (unsigned)both_percent;
+    wish.link.in_bytes_per_s = wish.link.out_bytes_per_s = link_gbs * 1000000000;
+    if (!plan_take_driver(&driver, &wish.driver) ||
+        !plan_take_link(&driver, &wish.link.in_bytes_per_s, &wish.link.out_bytes_per_s))
+        return EXIT_USAGE;
     wish.plan_attempts = (unsigned)attempts;
     wish.transfer_ns = 1000 * transfer_us;
     if (!take_size("budget", budget, replay_least_budget(), false, &wish.budget_bytes) ||

@@ -21,7 +21,7 @@ static uint64_t least_step_ns(const struct situation *s, uint64_t resident_ns, u
     const struct replay_setting *setting = &s->setting;
     uint64_t away = kept_bytes > setting->budget_bytes ? kept_bytes - setting->budget_bytes : 0;
     uint64_t ns =
-        advice_link_ns(away, setting->in_bytes_per_s, setting->out_bytes_per_s, setting->both_percent);
+        advice_link_ns(away, setting->in_bytes_per_s, setting->out_bytes_per_s, setting->driver.both_percent);
     return ns > resident_ns ? ns : resident_ns;
 }
 

@@ -46,10 +46,7 @@ static void set(struct situation *s, const struct situation_wish *wish)
     const struct model *model = s->job->models[0];
     const char *daemon = model_metadata(model, "daemon");
     struct plan_link link = plan_job_link(&s->job->job, wish->sharers);
-    if (wish->link_bytes_per_s) {
-        uint64_t share = wish->link_bytes_per_s / wish->sharers;
-        link = (struct plan_link){share, share, false};
-    }
+    plan_set_link(&link, &wish->link, wish->sharers);
     s->daemon_inline = daemon && !strcmp(daemon, "inline");
     s->most_bytes = model->device_bytes ? model->device_bytes / 100 * DEVICE_PERCENT : UINT64_MAX;
     uint64_t budget = wish->budget_bytes ? wish->budget_bytes : model->budget_bytes;
@@ -66,7 +63,7 @@ static void set(struct situation *s, const struct situation_wish *wish)
     s->setting.backing = wish->backing;
     s->setting.in_bytes_per_s = link.in_bytes_per_s;
     s->setting.out_bytes_per_s = link.out_bytes_per_s;
-    s->setting.both_percent = wish->both_percent;
+    s->setting.driver = wish->driver;
     s->setting.transfer_ns = wish->transfer_ns;
     s->setting.plan_attempts = wish->plan_attempts;
     s->setting.plans_beside = !s->daemon_inline;
@@ -97,7 +94,7 @@ bool situation_find(const struct plan_job *job, const struct situation_wish *wis
     s.need_bytes = trials[1].result.need_bytes;
     s.fits = s.need_bytes <= s.setting.budget_bytes;
     s.link_ns = advice_link_ns(s.now.least_in_bytes, s.setting.in_bytes_per_s, s.setting.out_bytes_per_s,
-                               s.setting.both_percent);
+                               s.setting.driver.both_percent);
     *out = s;
     return true;
 }

@@ -8,9 +8,10 @@
 /* What the user says of the run; everything else comes from the trace. */
 struct situation_wish {
     uint64_t budget_bytes, chunk_bytes; /* 0: as recorded */
-    uint64_t link_bytes_per_s;          /* 0: as measured, or the assumed speed */
+    struct plan_link link;              /* 0: as measured, or the assumed speed */
     uint64_t sharers;                   /* ranks of the link, if its speed was not measured */
-    unsigned both_percent, plan_attempts;
+    struct sl_sim_driver driver;
+    unsigned plan_attempts;
     uint64_t transfer_ns;
     const char *policy, *backing; /* NULL: as recorded; none */
 };

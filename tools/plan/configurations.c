@@ -59,7 +59,7 @@ static bool run_resident(const struct replay_job *job, const struct plan_wish *w
                                                         .policy = "demand",
                                                         .in_bytes_per_s = wish->links[l].in_bytes_per_s,
                                                         .out_bytes_per_s = wish->links[l].out_bytes_per_s,
-                                                        .both_percent = wish->both_percent,
+                                                        .driver = wish->driver,
                                                         .transfer_ns = wish->transfer_ns,
                                                         .meets_over_link = wish->links[l].meets};
     bool good = replay_job(job, settings, count, &results, sums);
@@ -100,7 +100,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.backing = wish->backing;
                     setting.in_bytes_per_s = wish->links[l].in_bytes_per_s;
                     setting.out_bytes_per_s = wish->links[l].out_bytes_per_s;
-                    setting.both_percent = wish->both_percent;
+                    setting.driver = wish->driver;
                     setting.transfer_ns = wish->transfer_ns;
                     setting.plan_attempts = wish->plan_attempts;
                     setting.plans_beside = wish->plans_beside;

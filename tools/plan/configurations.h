@@ -20,10 +20,10 @@ struct plan_wish {
     const char *policies[PLAN_LIST_MAX];
     struct plan_link {
         uint64_t in_bytes_per_s, out_bytes_per_s;
-        bool meets; /* see struct replay_setting */
-    } links[PLAN_LIST_MAX];
+        bool meets;                /* see struct replay_setting */
+    } links[PLAN_LIST_MAX], given; /* given: speeds for all links; 0: none */
     unsigned budget_count, chunk_count, policy_count, link_count;
-    unsigned both_percent;
+    struct sl_sim_driver driver;
     uint64_t transfer_ns;
     unsigned plan_attempts;
     const char *backing; /* see struct replay_setting */

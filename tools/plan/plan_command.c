@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "tools/plan/plan_driver.h"
 #include "tools/plan/plan_job.h"
 #include "tools/plan/plan_profile.h"
 #include "tools/plan/plan_report.h"
@@ -48,18 +49,18 @@ static bool each(const char *option, const char *allowed, const char *list,
     return true;
 }
 
-static bool read_real(const char *word, double *out)
+static bool read_share(const char *word, double *out)
 {
     char *end;
     errno = 0;
     *out = strtod(word, &end);
-    return *word >= '0' && *word <= '9' && !*end && !errno;
+    return *word >= '0' && *word <= '9' && !*end && !errno && *out > 0 && *out <= 1;
 }
 
 static bool take_budget(struct plan_wish *wish, const char *word)
 {
     struct plan_budget *budget = &wish->budgets[wish->budget_count++];
-    if (read_real(word, &budget->share) && budget->share > 0 && budget->share <= 1) return true;
+    if (read_share(word, &budget->share)) return true;
     budget->share = 0;
     return sl_parse_size(word, &budget->bytes) && budget->bytes >= SL_BLOCK_BYTES;
 }
@@ -81,9 +82,8 @@ static bool take_policy(struct plan_wish *wish, const char *word)
 
 static bool take_link(struct plan_wish *wish, const char *word)
 {
-    double gbs;
-    if (!read_real(word, &gbs) || !(gbs >= 0.001) || gbs > 1e6) return false;
-    uint64_t speed = (uint64_t)(gbs * 1e9);
+    uint64_t speed;
+    if (!plan_take_speed(word, &speed)) return false;
     wish->links[wish->link_count++] = (struct plan_link){speed, speed};
     return true;
 }
@@ -164,7 +164,8 @@ int command_plan(int argc, char **argv)
     size_t count;
     char allowed[128];
     unsigned daemon = 0;
-    uint64_t both_percent = PLAN_BOTH_PERCENT, transfer_us = 0, attempts = PLAN_ATTEMPTS;
+    uint64_t transfer_us = 0, attempts = PLAN_ATTEMPTS;
+    struct plan_driver_words driver = PLAN_USUAL_DRIVER_WORDS;
     const struct command_option options[] = {
         {"budget", OPTION_TEXT, &budgets, "LIST",
          "Budgets: sizes, or shares of the memory that the program needs (0.8,0.66,0.5,0.33,0.25)."},
@@ -181,8 +182,7 @@ int command_plan(int argc, char **argv)
                  "auto: the link to the host, unless a long collective was faster than it."},
         {"backing", OPTION_TEXT, &wish.backing, "RULES",
          "Allocations that live in pinned host memory, as for sluice run (none)."},
-        {"both", OPTION_NUMBER, &both_percent, "PERCENT",
-         "Speed of each direction while both are in use, in per cent of its speed alone (92)."},
+        PLAN_DRIVER_OPTIONS(driver),
         {"transfer-us", OPTION_NUMBER, &transfer_us, "N", "Fixed cost of a movement, in microseconds (0)."},
         {"plan-attempts", OPTION_NUMBER, &attempts, "N",
          "Number of alternatives that the planner tries for each plan, as for sluice run (8). More attempts "
@@ -217,13 +217,14 @@ int command_plan(int argc, char **argv)
     };
     int status;
     if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
-    if (!both_percent || both_percent > 100) return usage_error("--both: a number from 1 to 100 is needed");
+    if (!plan_take_driver(&driver, &wish.driver) ||
+        !plan_take_link(&driver, &wish.given.in_bytes_per_s, &wish.given.out_bytes_per_s))
+        return EXIT_USAGE;
     if (transfer_us > 1000000) return usage_error("--transfer-us: the maximum is 1000000");
     if (!order.iterations || order.iterations > REPLAY_ITERATIONS)
         return usage_error("--iterations: a number from 1 to %d is needed", REPLAY_ITERATIONS);
     if (wish.backing && !sl_options_check("SLUICE_BACKING", wish.backing, allowed, sizeof(allowed)))
         return usage_error("--backing %s is not allowed: it takes %s", wish.backing, allowed);
-    wish.both_percent = (unsigned)both_percent;
     output_force(order.force);
     if (attempts > 100000) return usage_error("--plan-attempts: the maximum is 100000");
     wish.transfer_ns = 1000 * transfer_us;

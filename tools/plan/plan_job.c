@@ -30,6 +30,12 @@ struct plan_link plan_job_link(const struct replay_job *job, uint64_t sharers)
     return link;
 }
 
+void plan_set_link(struct plan_link *link, const struct plan_link *given, uint64_t sharers)
+{
+    if (given->in_bytes_per_s) link->in_bytes_per_s = given->in_bytes_per_s / sharers;
+    if (given->out_bytes_per_s) link->out_bytes_per_s = given->out_bytes_per_s / sharers;
+}
+
 bool plan_job_meets_over(const struct plan_link *link, const struct replay_meetings *meetings,
                          enum plan_peers peers)
 {

@@ -5,10 +5,7 @@
 #include "tools/model/trace_open.h"
 #include "tools/plan/configurations.h"
 
-enum {
-    PLAN_BOTH_PERCENT = 92, /* speed of each direction while both are in use */
-    PLAN_ATTEMPTS = 8,
-};
+enum { PLAN_ATTEMPTS = 8 };
 
 enum plan_peers { PLAN_PEERS_AUTO, PLAN_PEERS_LINK, PLAN_PEERS_OWN };
 
@@ -44,6 +41,9 @@ uint64_t plan_job_peak(const struct replay_job *job);
 /* The measured speed on the slowest rank, which is that rank's share of the link; if there is none, the
  * assumed speed divided by `sharers`. */
 struct plan_link plan_job_link(const struct replay_job *job, uint64_t sharers);
+
+/* Replaces the speeds that `given` has by equal parts of those, one for each of `sharers`. */
+void plan_set_link(struct plan_link *link, const struct plan_link *given, uint64_t sharers);
 
 /* Whether the ranks' collectives use this link. They do, unless a long collective was faster than it. */
 bool plan_job_meets_over(const struct plan_link *link, const struct replay_meetings *meetings,

@@ -13,6 +13,8 @@ void plan_complete_wish(struct plan_wish *wish, const struct replay_job *job, ui
         wish->links[l].out_bytes_per_s /= sharers;
     }
     if (!wish->link_count) wish->links[wish->link_count++] = plan_job_link(job, sharers);
-    for (unsigned l = 0; l < wish->link_count; l++)
+    for (unsigned l = 0; l < wish->link_count; l++) {
+        plan_set_link(&wish->links[l], &wish->given, sharers);
         wish->links[l].meets = plan_job_meets_over(&wish->links[l], job->meetings, peers);
+    }
 }

@@ -183,7 +183,8 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .bytes = setting->budget_bytes ? setting->budget_bytes : NO_BUDGET,
         .in_bytes_per_s = setting->in_bytes_per_s,
         .out_bytes_per_s = setting->out_bytes_per_s,
-        .both_percent = setting->both_percent,
+        .driver = setting->driver,
+        .daemon = setting->plans_beside,
         .transfer_ns = setting->transfer_ns,
         .call_ns = CALL_NS,
         .queue = QUEUE,
@@ -259,7 +260,7 @@ static enum sl_status go_through(struct replaying *r, const struct replay_settin
 static double exchange_speed(const struct replay_setting *setting)
 {
     uint64_t in = setting->in_bytes_per_s, out = setting->out_bytes_per_s;
-    return (double)(in < out ? in : out) * 1e-9 * setting->both_percent / 100;
+    return (double)(in < out ? in : out) * 1e-9 * setting->driver.both_percent / 100;
 }
 
 void replay_run(const struct replay_job *job, size_t rank, const struct replay_setting *setting,

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "tools/phases/classes.h"
+#include "sim/sim_driver.h"
 #include "tools/model/model.h"
 #include "tools/replay/replay_meetings.h"
 
@@ -73,7 +74,7 @@ struct replay_setting {
     const char *policy;  /* a value of SLUICE_POLICY */
     const char *backing; /* of SLUICE_BACKING; or NULL */
     uint64_t in_bytes_per_s, out_bytes_per_s;
-    unsigned both_percent;
+    struct sl_sim_driver driver;
     uint64_t transfer_ns;         /* fixed cost of a movement */
     unsigned plan_attempts;       /* SLUICE_PLAN_ATTEMPTS */
     bool plans_beside;            /* plans are begun as early as with SLUICE_DAEMON=thread */

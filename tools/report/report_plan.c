@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tools/model/trace_open.h"
+#include "tools/plan/plan_driver.h"
 #include "tools/plan/plan_report.h"
 #include "tools/plan/plan_wish.h"
 #include "tools/replay/replay.h"
@@ -27,7 +28,7 @@ static void choose(struct plan_wish *wish, const struct replay_job *job, uint64_
 {
     const struct model *model = job->ranks->model;
     uint64_t chunk = model->chunk_bytes, today = model->budget_bytes;
-    wish->both_percent = PLAN_BOTH_PERCENT;
+    wish->driver = sl_sim_drivers[PLAN_USUAL_DRIVER];
     wish->plan_attempts = PLAN_ATTEMPTS;
     plan_default_budgets(wish);
     if (launches > LAUNCHES_OF_ALL) {

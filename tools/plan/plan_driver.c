@@ -1,0 +1,67 @@
+#include "tools/plan/plan_driver.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/text/messages.h"
+
+#define LEAST_GBS 0.001
+#define MOST_GBS 1e6
+
+static uint64_t most_workers(void)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (processors > SL_SIM_WORKERS) return SL_SIM_WORKERS;
+    return processors > 1 ? (uint64_t)processors : 1;
+}
+
+bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_driver *out)
+{
+    struct sl_sim_driver driver = sl_sim_drivers[words->driver];
+    if (words->both_percent != PLAN_NOT_GIVEN) {
+        if (!words->both_percent || words->both_percent > 100)
+            return usage_error("--both: a number from 1 to 100 is needed"), false;
+        driver.both_percent = (uint32_t)words->both_percent;
+    }
+    if (words->workers != PLAN_NOT_GIVEN) {
+        if (!driver.workers)
+            return usage_error("--workers: --driver %s needs no thread to move memory",
+                               sl_sim_driver_names[words->driver]),
+                   false;
+        if (!words->workers || words->workers > most_workers())
+            return usage_error("--workers: a number from 1 to %" PRIu64
+                               ", the processors of this machine, is needed",
+                               most_workers()),
+                   false;
+        driver.workers = (uint32_t)words->workers;
+    }
+    *out = driver;
+    return true;
+}
+
+bool plan_take_speed(const char *word, uint64_t *bytes_per_s)
+{
+    char *end;
+    errno = 0;
+    double gbs = strtod(word, &end);
+    bool valid = *word >= '0' && *word <= '9' && !*end && !errno && gbs >= LEAST_GBS && gbs <= MOST_GBS;
+    if (valid) *bytes_per_s = (uint64_t)(gbs * 1e9);
+    return valid;
+}
+
+static bool take(const char *option, const char *word, uint64_t *bytes_per_s)
+{
+    if (!word || plan_take_speed(word, bytes_per_s)) return true;
+    usage_error("--%s %s is not allowed: it takes a speed from %g to %.0f", option, word, LEAST_GBS,
+                MOST_GBS);
+    return false;
+}
+
+bool plan_take_link(const struct plan_driver_words *words, uint64_t *in_bytes_per_s,
+                    uint64_t *out_bytes_per_s)
+{
+    return take("link-in-gbs", words->link_in_gbs, in_bytes_per_s) &&
+           take("link-out-gbs", words->link_out_gbs, out_bytes_per_s);
+}
