@@ -4,18 +4,8 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "sim/sim_lane.h"
 #include "sim/sim_memory.h"
-
-/* The movements of one direction. If there are several workers, each has a stream of its own, so that
- * movements run side by side; `begin` has what they wait for, and in `end` each one is over when all before
- * it are. */
-struct lane {
-    uint32_t begin, end; /* streams; the same one if all movements run in it */
-    uint32_t streams[SL_SIM_WORKERS];
-    uint64_t moves;
-    uint64_t given, known; /* operations; those that the host knows to be over */
-    uint64_t passed_ns;    /* when it was last told to wait for what was over */
-};
 
 struct sim {
     struct sl_sim_device device;
@@ -28,14 +18,14 @@ struct sim {
     struct sl_map stream_of; /* handle + 1 -> stream */
     sl_stream last_handle;
     uint32_t last_stream;
-    struct lane lanes[SL_SIM_WAYS]; /* their addresses are the streams' handles */
-    struct sl_sim_event *joint;     /* lets one stream follow another */
+    struct sl_sim_lane lanes[SL_SIM_WAYS]; /* their addresses are the streams' handles */
+    struct sl_sim_event *joint;            /* lets one stream follow another */
 };
 
 struct sim_event {
     struct sl_sim_event *event;
-    struct lane *lane; /* on which it was last recorded; NULL: on a stream of the program's */
-    uint64_t given;    /* the lane's operations up to there */
+    struct sl_sim_lane *lane; /* on which it was last recorded; NULL: on a stream of the program's */
+    uint64_t given;           /* the lane's operations up to there */
 };
 
 static enum sl_status status_of(bool good)
@@ -72,7 +62,7 @@ static sl_stream stream_out(void *self)
 }
 
 /* NULL: a stream of the program's. */
-static struct lane *lane_of(struct sim *sim, sl_stream handle)
+static struct sl_sim_lane *lane_of(struct sim *sim, sl_stream handle)
 {
     for (int way = 0; way < SL_SIM_WAYS; way++)
         if (handle == &sim->lanes[way]) return &sim->lanes[way];
@@ -82,7 +72,7 @@ static struct lane *lane_of(struct sim *sim, sl_stream handle)
 /* SL_NONE: out of memory. */
 static uint32_t stream_of(struct sim *sim, sl_stream handle)
 {
-    const struct lane *lane = lane_of(sim, handle);
+    const struct sl_sim_lane *lane = lane_of(sim, handle);
     if (lane) return lane->end;
     if (sim->last_stream != SL_NONE && handle == sim->last_handle) return sim->last_stream;
     uint32_t stream = sl_map_get(&sim->stream_of, (uint64_t)handle + 1);
@@ -116,55 +106,20 @@ static enum sl_status finish(struct sim *sim, uint32_t stream)
     return wait_until(sim, reached, now_ns);
 }
 
-/* Whether a call is done inside it, as the driver sees it. */
-static bool is_idle(struct sim *sim, const struct lane *lane)
-{
-    double since_ns;
-    sl_sim_run(sim->clock, sim->host_ns);
-    if (!sl_sim_idle(sim->clock, lane->end, &since_ns)) return false;
-    if (since_ns < (double)lane->passed_ns) since_ns = (double)lane->passed_ns;
-    return lane->known == lane->given || since_ns + sim->device.driver.retire_ns <= (double)sim->host_ns;
-}
-
-/* Makes later work of a stream wait for what another one has. */
-static bool follow(struct sim *sim, uint32_t after, uint32_t before)
-{
-    struct sl_sim_event *event = sl_sim_event_new(sim->clock);
-    bool good = event && sl_sim_record(sim->clock, before, sim->host_ns, event) &&
-                sl_sim_wait(sim->clock, after, sim->host_ns, event, false);
-    if (event) sl_sim_event_delete(sim->clock, event);
-    return good;
-}
-
-/* Page tables of a slab are changed by one thread at a time, which takes longest on the way out: so movements
- * out of a slab are one worker's. */
-static enum sl_status push_move(struct sim *sim, enum sl_sim_way way, uint64_t address,
-                                const struct sl_sim_work *work)
-{
-    struct lane *lane = &sim->lanes[way];
-    uint32_t workers = sim->device.driver.workers;
-    if (workers < 2) return status_of(sl_sim_push(sim->clock, lane->end, sim->host_ns, work));
-    uint64_t number = way == SL_SIM_OUT ? address / SL_GIB : lane->moves++;
-    uint32_t stream = lane->streams[number % workers];
-    return status_of(follow(sim, stream, lane->begin) &&
-                     sl_sim_push(sim->clock, stream, sim->host_ns, work) && follow(sim, lane->end, stream));
-}
-
 /* Gives the lane a movement. An ideal driver holds the caller up only for what goes to the host. */
 static enum sl_status move(struct sim *sim, enum sl_sim_way way, uint64_t address, struct sl_sim_work *work)
 {
-    struct lane *lane = &sim->lanes[way];
+    struct sl_sim_lane *lane = &sim->lanes[way];
     bool is_real = sim->device.driver.workers, copies = work->bytes[way] > 0;
-    bool idle = (is_real || (copies && way == SL_SIM_OUT)) && is_idle(sim, lane);
+    bool idle = (is_real || (copies && way == SL_SIM_OUT)) && sl_sim_lane_is_idle(lane, sim->host_ns);
     sim->host_ns += sim->device.call_ns;
     if (copies) work->before_ns += sim->device.transfer_ns;
     if (!copies && !work->before_ns && !work->fixed_ns && !work->after_ns) return SL_OK;
     if (is_real && (sim->device.daemon || sim->device.driver.workers > 1)) idle = false;
     work->by_worker = is_real && !idle;
-    lane->given++;
-    enum sl_status status = push_move(sim, way, address, work);
-    if (status || !idle) return status;
-    lane->known = lane->given;
+    if (!sl_sim_lane_move(lane, sim->host_ns, address, work)) return SL_ERR_NO_MEMORY;
+    if (!idle) return SL_OK;
+    sl_sim_lane_know(lane, lane->given);
     return finish(sim, lane->end);
 }
 
@@ -228,28 +183,28 @@ static enum sl_status event_record(void *self, sl_event_handle handle, sl_stream
     uint32_t stream = stream_of(sim, on);
     sim->host_ns += sim->device.call_ns;
     event->lane = lane_of(sim, on);
-    if (event->lane) event->given = ++event->lane->given;
-    if (event->lane && event->lane->begin != stream && !follow(sim, stream, event->lane->begin))
-        return SL_ERR_NO_MEMORY;
-    return status_of(stream != SL_NONE && sl_sim_record(sim->clock, stream, sim->host_ns, event->event));
+    if (!event->lane)
+        return status_of(stream != SL_NONE && sl_sim_record(sim->clock, stream, sim->host_ns, event->event));
+    bool good = sl_sim_lane_record(event->lane, sim->host_ns, event->event);
+    event->given = event->lane->given;
+    return status_of(good);
 }
 
 static enum sl_status stream_wait(void *self, sl_stream on, sl_event_handle handle)
 {
     struct sim *sim = self;
     const struct sim_event *event = handle;
-    struct lane *lane = lane_of(sim, on);
-    uint32_t stream = lane ? lane->begin : stream_of(sim, on);
+    struct sl_sim_lane *lane = lane_of(sim, on);
     sim->host_ns += sim->device.call_ns;
-    if (lane) lane->given++;
-    if (lane) lane->passed_ns = sim->host_ns;
+    if (lane) return status_of(sl_sim_lane_wait(lane, sim->host_ns, event->event));
+    uint32_t stream = stream_of(sim, on);
     return status_of(stream != SL_NONE &&
-                     sl_sim_wait(sim->clock, stream, sim->host_ns, event->event, !lane && event->lane));
+                     sl_sim_wait(sim->clock, stream, sim->host_ns, event->event, event->lane));
 }
 
 static void know(const struct sim_event *event)
 {
-    if (event->lane && event->lane->known < event->given) event->lane->known = event->given;
+    if (event->lane) sl_sim_lane_know(event->lane, event->given);
 }
 
 static struct sl_answer event_done(void *self, sl_event_handle handle)
@@ -346,17 +301,6 @@ static void close_backend(void *self)
     free(sim);
 }
 
-static bool new_lane(struct sim *sim, struct lane *lane)
-{
-    uint32_t workers = sim->device.driver.workers;
-    bool good = sl_sim_stream_new(sim->clock, &lane->end);
-    lane->begin = lane->end;
-    if (workers < 2) return good;
-    good = good && sl_sim_stream_new(sim->clock, &lane->begin);
-    for (uint32_t w = 0; good && w < workers; w++) good = sl_sim_stream_new(sim->clock, &lane->streams[w]);
-    return good;
-}
-
 static struct sim *new_sim(const struct sl_sim_device *device)
 {
     struct sl_sim_link link = {
@@ -371,8 +315,10 @@ static struct sim *new_sim(const struct sl_sim_device *device)
     sim->last_stream = SL_NONE;
     sim->clock = sl_sim_clock_new(&link, device->driver.workers, device->meetings);
     if (sim->clock) sim->joint = sl_sim_event_new(sim->clock);
-    if (sim->joint && new_lane(sim, &sim->lanes[SL_SIM_IN]) && new_lane(sim, &sim->lanes[SL_SIM_OUT]))
-        return sim;
+    bool good = sim->joint;
+    for (int way = 0; good && way < SL_SIM_WAYS; way++)
+        good = sl_sim_lane_open(&sim->lanes[way], sim->clock, &device->driver, (enum sl_sim_way)way);
+    if (good) return sim;
     close_backend(sim);
     return NULL;
 }
@@ -454,7 +400,7 @@ enum sl_status sl_backend_sim_follow(const struct sl_backend *backend, sl_stream
     struct sim *sim = backend->self;
     uint32_t before = stream_of(sim, other), after = stream_of(sim, stream);
     if (before == SL_NONE || after == SL_NONE) return SL_ERR_NO_MEMORY;
-    return status_of(follow(sim, after, before));
+    return status_of(sl_sim_follow(sim->clock, after, before, sim->host_ns));
 }
 
 /* If the device is in order, each direction serves movements, copies and exchanges in the order given, as
@@ -510,7 +456,8 @@ enum sl_status sl_backend_sim_finish_all(const struct sl_backend *backend)
     sim->host_ns += sim->device.call_ns;
     sl_sim_run(sim->clock, sim->host_ns);
     bool reached = sl_sim_run_to_end(sim->clock, &now_ns);
-    for (int way = 0; reached && way < SL_SIM_WAYS; way++) sim->lanes[way].known = sim->lanes[way].given;
+    for (int way = 0; reached && way < SL_SIM_WAYS; way++)
+        sl_sim_lane_know(&sim->lanes[way], sim->lanes[way].given);
     return wait_until(sim, reached, now_ns);
 }
 
