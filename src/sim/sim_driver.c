@@ -3,8 +3,9 @@
 const char *const sl_sim_driver_names[] = {[SL_SIM_IDEAL] = "ideal", [SL_SIM_580] = "580", NULL};
 
 const struct sl_sim_driver sl_sim_drivers[] = {
-    [SL_SIM_IDEAL] = {.both_percent = 92},
-    [SL_SIM_580] = {.map_ns = 100000,
+    [SL_SIM_IDEAL] = {.number = SL_SIM_IDEAL, .both_percent = 92},
+    [SL_SIM_580] = {.number = SL_SIM_580,
+                    .map_ns = 100000,
                     .unmap_ns = 16000,
                     .remap_ns = 100000,
                     .discard_ns = 20000,

@@ -9,7 +9,10 @@
 #include "sim/sim_clock.h"
 #include "sim/sim_memory.h"
 
+enum { SL_SIM_IDEAL, SL_SIM_580 };
+
 struct sl_sim_driver {
+    uint32_t number; /* SL_SIM_IDEAL and so on */
     /* For a block of 2 MiB: the CPU's page-table entries, made, removed, or there already; a discard. */
     uint32_t map_ns, unmap_ns, remap_ns, discard_ns;
     uint32_t retire_ns;    /* a stream counts as busy so long after its last operation */
@@ -18,7 +21,6 @@ struct sl_sim_driver {
 };
 enum { SL_SIM_WORKERS = 256 };
 
-enum { SL_SIM_IDEAL, SL_SIM_580 };
 extern const char *const sl_sim_driver_names[]; /* by these numbers; NULL after the last */
 extern const struct sl_sim_driver sl_sim_drivers[];
 

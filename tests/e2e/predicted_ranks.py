@@ -2,7 +2,7 @@
 """sluice plan foretells a job of several ranks on softcuda: from one trace of each rank of ddp with all on the device, the steps
 of the job with a half and a third of what a rank needs.
 
-usage: predicted_ranks.py BUILD [RANKS[,RANKS...] [ZERO[,ZERO...] [DAEMON[,DAEMON...] [RUNS]]]]
+usage: predicted_ranks.py BUILD [RANKS[,RANKS...] [ZERO[,ZERO...] [DAEMON[,DAEMON...] [RUNS [DRIVER[,DRIVER...]]]]]]
 """
 import json
 import os
@@ -58,16 +58,16 @@ def step_ns(timeline):
     return statistics.median(b - a for a, b in zip(begins[-LAST - 1:], begins[-LAST:]))
 
 
-def check(build, ranks, zero, daemons, runs):
+def check(build, ranks, zero, daemons, runs, driver):
     """Returns what was foretold wrong. What is real is the median of several runs: ranks that wait for each other on a machine with few
     processors do not do quite the same in each."""
     wrong = []
-    job = Job(build, ranks, zero)
+    job = Job(build, ranks, zero, device={"DRIVER": driver})
     with tempfile.TemporaryDirectory() as folder:
         traces = [os.path.join(folder, f"run.{rank}.slt") for rank in range(ranks)]
         job.run(folder, {"TRACE": os.path.join(folder, "run.%r.slt"), "TRACE_SAMPLE": 1, "TRACE_FULL": "wait", "DAEMON": "inline",
                          "CHUNK": "2M", "DEVICE_BUDGET": "1G"})
-        foretold = {daemon: job.predict(traces, "--budget", "1,0.5,0.33", "--link-gbs", "56", "--daemon", daemon) for daemon in daemons}
+        foretold = {daemon: job.predict(traces, "--budget", "1,0.5,0.33", "--link-gbs", "56", "--driver", driver, "--daemon", daemon) for daemon in daemons}
         said = foretold[daemons[0]]
         need(said["unlike_communicators"] == said["missed_meetings"] == 0, f"all collectives are met: {said}")
         need(said["meetings_over_link"], "without NVLink they take the link to the host")
@@ -76,16 +76,16 @@ def check(build, ranks, zero, daemons, runs):
                 sluice = {"DEVICE_BUDGET": row["budget_bytes"], "CHUNK": "2M", "DAEMON": daemon}
                 real_ns = statistics.median(job.run(folder, sluice) for _ in range(runs))
                 off = row["step_ns"] / real_ns - 1
-                print(f"{ranks} ranks, --zero {zero}, {row['budget_bytes'] // MIB} of {row['need_bytes'] // MIB} MiB, {daemon}: "
+                print(f"{ranks} ranks, --zero {zero}, {row['budget_bytes'] // MIB} of {row['need_bytes'] // MIB} MiB, {daemon}, {driver}: "
                       f"{row['step_ns'] / 1e6:.3f} ms foretold, {real_ns / 1e6:.3f} ms in truth, {100 * off:+.1f} %", flush=True)
                 if abs(off) > WITHIN:
-                    wrong.append((ranks, zero, row["budget_bytes"] // MIB, daemon, off))
+                    wrong.append((ranks, zero, row["budget_bytes"] // MIB, daemon, driver, off))
     return wrong
 
 
-def main(build, ranks="2", zeros="0,1,2,3", daemons="inline", runs="1"):
-    wrong = [case for count in ranks.split(",") for zero in zeros.split(",")
-             for case in check(os.path.abspath(build), int(count), int(zero), daemons.split(","), int(runs))]
+def main(build, ranks="2", zeros="0,1,2,3", daemons="inline", runs="1", drivers="ideal"):
+    wrong = [case for count in ranks.split(",") for zero in zeros.split(",") for driver in drivers.split(",")
+             for case in check(os.path.abspath(build), int(count), int(zero), daemons.split(","), int(runs), driver)]
     need(not wrong, f"within {WITHIN}: {wrong}")
 
 

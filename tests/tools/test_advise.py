@@ -223,7 +223,7 @@ class Advise(ToolTest):
     def test_wrong_arguments(self):
         trace = self.write(sweep())
         for arguments, word in ((("--budget", "1M"), "--budget"), (("--budget", "much"), "--budget"), (("--chunk", "3M"), "--chunk"), (("--policy", "off"), "--policy"),
-                                (("--policy", "best"), "--policy"), (("--both", "0"), "--both"), (("--both", "101"), "--both"), (("--transfer-us", "9999999"), "--transfer-us"),
+                                (("--policy", "best"), "--policy"), (("--both", "0"), "--both"), (("--driver", "best"), "--driver"), (("--link-in-gbs", "0"), "--link-in-gbs"), (("--workers", "1"), "--workers"), (("--both", "101"), "--both"), (("--transfer-us", "9999999"), "--transfer-us"),
                                 (("--ranks-per-link", "0"), "--ranks-per-link"), (("--backing", "site:7=moved"), "--backing"), (("--against", trace, trace), "--against")):
             self.assert_usage_error(sluice("advise", *arguments, trace), word)
         self.assert_usage_error(sluice("advise"), "no file")

@@ -174,6 +174,24 @@ class Plan(ToolTest):
         self.assertEqual((slow["link_in"], fast["link_in"]), (5_000_000_000, 50_000_000_000))
         self.assertLess(fast["step_ns"], slow["step_ns"])
 
+    def test_a_driver_whose_calls_cost_time(self):
+        ideal, = self.plan("--budget", "0.5", "--link-gbs", "50", self.trace)
+        real, = self.plan("--budget", "0.5", "--link-gbs", "50", "--driver", "580", self.trace)
+        self.assertEqual((ideal["driver"], real["driver"], real["workers"]), ("ideal", "580", 1))
+        self.assertEqual((ideal["both_percent"], real["both_percent"]), (92, 75))
+        # Each block of 2 MiB that leaves is mapped for 100 us, in one thread.
+        self.assertGreater(real["step_ns"], real["bytes_out"] // (2 * MIB) * 100_000)
+        self.assertGreater(real["step_ns"], 1.5 * ideal["step_ns"])
+        if os.cpu_count() > 1:
+            two, = self.plan("--budget", "0.5", "--link-gbs", "50", "--driver", "580", "--workers", "2", self.trace)
+            self.assertLess(two["step_ns"], real["step_ns"])
+
+    def test_directions_of_their_own(self):
+        row, = self.plan("--budget", "0.5", "--link-gbs", "50", "--link-out-gbs", "12.5", self.trace)
+        self.assertEqual((row["link_in"], row["link_out"]), (50_000_000_000, 12_500_000_000))
+        row, = self.plan("--budget", "0.5", "--link-in-gbs", "3", self.trace)
+        self.assertEqual((row["link_in"], row["link_out"]), (3_000_000_000, 24_000_000_000))
+
     def test_policies_are_the_cores(self):
         rows = {row["policy"]: row for row in self.plan("--budget", "0.5", "--policy", "plan,lru,driver",
                                                         self.trace)}
@@ -374,10 +392,13 @@ class Plan(ToolTest):
     def test_wrong_arguments(self):
         for option, value in (("--budget", "0"), ("--budget", "2.5"), ("--budget", "1M"), ("--budget", ","),
                               ("--chunk", "3M"), ("--chunk", "1M"), ("--policy", "best"), ("--policy", "off"),
-                              ("--link-gbs", "0"), ("--link-gbs", "fast"), ("--both", "0"), ("--both", "101"), ("--transfer-us", "9999999"),
+                              ("--link-gbs", "0"), ("--link-gbs", "fast"), ("--link-in-gbs", "0"), ("--link-in-gbs", "-5"), ("--link-out-gbs", "1e9"),
+                              ("--link-out-gbs", "fast"), ("--driver", "581"), ("--workers", "2"), ("--both", "0"), ("--both", "101"), ("--transfer-us", "9999999"),
                               ("--iterations", "0"), ("--iterations", "25"), ("--backing", "site:7=moved"),
                               ("--budget", ",".join(["8M"] * 17))):
             self.assert_usage_error(sluice("plan", option, value, self.trace), option)
+        for workers in ("0", str(os.cpu_count() + 1), "-1"):
+            self.assert_usage_error(sluice("plan", "--driver", "580", "--workers", workers, self.trace), "--workers")
         self.assert_usage_error(sluice("plan"), "no file")
 
     def test_lost_records_are_told(self):

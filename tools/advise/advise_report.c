@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "tools/model/site_title.h"
+#include "tools/plan/plan_driver.h"
 #include "tools/text/json.h"
 #include "tools/text/table.h"
 
@@ -192,6 +193,7 @@ void advise_print_json(const struct advise_report *report, FILE *to)
     json_number(&json, "need_bytes", s->need_bytes);
     json_number(&json, "link_in", s->setting.in_bytes_per_s);
     json_number(&json, "link_out", s->setting.out_bytes_per_s);
+    plan_print_driver(&json, &s->setting.driver);
     json_number(&json, "step_ns", situation_step(s));
     json_number(&json, "resident_ns", s->resident_ns);
     json_number(&json, "link_ns", s->link_ns);

@@ -41,6 +41,13 @@ bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_drive
     return true;
 }
 
+void plan_print_driver(struct json *json, const struct sl_sim_driver *driver)
+{
+    json_text(json, "driver", sl_sim_driver_names[driver->number]);
+    json_number(json, "both_percent", driver->both_percent);
+    if (driver->workers) json_number(json, "workers", driver->workers);
+}
+
 bool plan_take_speed(const char *word, uint64_t *bytes_per_s)
 {
     char *end;

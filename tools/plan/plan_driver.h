@@ -3,6 +3,7 @@
 #define SLUICE_TOOL_PLAN_DRIVER_H
 
 #include "sim/sim_driver.h"
+#include "tools/text/json.h"
 
 #define PLAN_NOT_GIVEN UINT64_MAX
 
@@ -36,6 +37,9 @@ struct plan_driver_words {
 
 /* Sets *out. False: an error was printed on stderr. */
 bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_driver *out);
+
+/* Writes its name and what of it can be chosen. */
+void plan_print_driver(struct json *json, const struct sl_sim_driver *driver);
 
 /* Reads a speed in GB/s. False: it is not one. */
 bool plan_take_speed(const char *word, uint64_t *bytes_per_s);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "tools/plan/plan_driver.h"
 #include "tools/plan/plan_job.h"
 #include "tools/text/json.h"
 #include "tools/text/table.h"
@@ -271,6 +272,7 @@ static void print_prediction(struct json *json, const char *key, const struct pr
     if (one->setting.backing) json_text(json, "backing", one->setting.backing);
     json_number(json, "link_in", one->setting.in_bytes_per_s);
     json_number(json, "link_out", one->setting.out_bytes_per_s);
+    plan_print_driver(json, &one->setting.driver);
     json_number(json, "resident_ns", one->resident_ns);
     print_iteration(json, &one->result.steady, ranks);
     json_bool(json, "best", one->best);
