@@ -56,6 +56,7 @@ static void test_page_tables(void **state)
     assert_int_equal(moved.copied, 1);
     assert_int_equal(moved.mapped, 2);
     assert_int_equal(moved.remapped, 2);
+    sl_sim_use_remote(&memory, &used, &use); /* keeps its entries */
     sl_sim_discard(&memory, at, block);
     sl_sim_fetch(&memory, at, 5 * block, &moved);
     assert_int_equal(moved.copied, 3);
