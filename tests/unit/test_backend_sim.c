@@ -235,7 +235,7 @@ static void test_times_between_events(void **state)
     b.close(b.self);
 }
 
-enum { MAP_NS = 100000, UNMAP_NS = 10, DISCARD_NS = 50, RETIRE_NS = 5000 };
+enum { MAP_NS = 100000, UNMAP_NS = 30000, DISCARD_NS = 50, RETIRE_NS = 5000 };
 
 /* A device on a driver whose page tables cost time, with two blocks. */
 static uint64_t open_real(struct sl_backend *b, bool daemon, uint32_t workers)
