@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """sluice plan foretells gpt on softcuda: from one trace of a run at full device size, the steps of runs with less memory, with
 another link, on a driver whose calls cost time, and with state in pinned
-memory.
+memory; and from a run that moved memory, what its own costs mean for another budget.
 
 usage: predicted.py BUILD
 """
@@ -24,10 +24,10 @@ WITHIN = 0.1
 WITHIN_PINNED = 0.25
 
 
-def record(bench, path):
-    """Nothing else is done to the program than to time each launch."""
-    options = {"POLICY": "off", "TRACE": path, "TRACE_SAMPLE": 1, "TRACE_FULL": "wait"}
-    run = bench.run(MODEL + STEPS, sluice=options, environment=LINKS["56"])
+def record(bench, path, link="56", **options):
+    """If nothing is said, nothing else is done to the program than to time each launch."""
+    options = {"TRACE": path, "TRACE_SAMPLE": 1, "TRACE_FULL": "wait", **(options or {"POLICY": "off"})}
+    run = bench.run(MODEL + STEPS, sluice=options, environment=LINKS[link])
     need(run.status == 0, "it is recorded", run)
 
 
@@ -54,11 +54,15 @@ def predict(bench, path, *options):
 def main():
     bench = Bench(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "gpt.slt")
+        path, moved = os.path.join(folder, "gpt.slt"), os.path.join(folder, "moved.slt")
         record(bench, path)
         rows = [(row, "56") for row in predict(bench, path, "--budget", "0.5,0.33", "--link-gbs", "56")]
         rows += [(row, "20") for row in predict(bench, path, "--budget", "0.5", "--link-gbs", "20")]
-        rows += [(row, "56, 580") for row in predict(bench, path, "--budget", "0.5,0.33", "--link-gbs", "56", "--driver", "580")]
+        half, = predict(bench, path, "--budget", "0.5", "--link-gbs", "56", "--driver", "580")
+        record(bench, moved, "56, 580", DEVICE_BUDGET=half["budget_bytes"], CHUNK="2M", DAEMON="inline")
+        third, = predict(bench, moved, "--budget", "0.33")
+        need(third["driver"] == "580" and abs(third["map_ns"] - 100_000) < 2000 and abs(third["link_in"] - 56e9) < 1e9, f"a run measures its costs: {third}")
+        rows += [(half, "56, 580"), (third, "56, 580")]
         for site, _ in largest_sites(bench, MODEL + ["--steps", "1"], 4)[::3]:  # a moment and the weights, but no gradients
             rows += [(row, "56") for row in predict(bench, path, "--budget", "0.33", "--link-gbs", "56", "--backing", f"site:{site}=pinned")]
         wrong = [row for row, link in rows if not agrees(bench, row, link, os.path.join(folder, "timeline"))]

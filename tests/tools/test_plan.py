@@ -28,6 +28,7 @@ def sweep(only_read=(), weights=WEIGHTS):
     return records
 
 
+FETCH, EVICT = 2, 0
 ALL_REDUCE, SEND, COLLECTIVE, COMMUNICATOR, LATE_NS = 1, 10, 4, 77, 500_000
 
 
@@ -185,6 +186,34 @@ class Plan(ToolTest):
         if os.cpu_count() > 1:
             two, = self.plan("--budget", "0.5", "--link-gbs", "50", "--driver", "580", "--workers", "2", self.trace)
             self.assertLess(two["step_ns"], real["step_ns"])
+
+    def moved(self, in_ns, out_ns, together_ns, *options, chunk=2 * MIB):
+        """What is foretold from a run whose chunks took `in_ns` and `out_ns` alone, and `together_ns` where both directions were in use."""
+        records = sweep()
+        records.insert(1, ("budget", {"time": 1000, "a": 64 * MIB, "b": chunk, "c": 1 << 30}))
+        for i in range(20):
+            common = {"tick": 1, "time": 1000, "a": chunk, "b": 2000 + i * together_ns, "c": together_ns}
+            records += [("transfer", {"flags": FETCH, "id": i, **common}), ("transfer", {"flags": EVICT, "id": i, **common})]
+        records.append(("link", {"time": 5000, "a": chunk * 10 ** 9 // in_ns, "b": chunk * 10 ** 9 // out_ns}))
+        row, = self.plan("--budget", "0.5", *options, write_trace(self.folder / "moved.slt", records, per_block=100_000))
+        return row
+
+    def test_the_costs_of_the_run(self):
+        """One thread that needs 37.5 us to copy, 16 to unmap and 100 to map a block, and a link that both directions share."""
+        for blocks in (1, 4):
+            in_ns, out_ns = 16_000 + blocks * 37_500, 37_500 + blocks * 100_000
+            turns = self.moved(in_ns, out_ns, in_ns + out_ns, chunk=blocks * 2 * MIB)
+            self.assertEqual((turns["driver"], turns["workers"], turns["link_in"]), ("580", 1, turns["link_out"]))
+            self.assertAlmostEqual(turns["map_ns"], 100_000, delta=10)
+            self.assertAlmostEqual(turns["link_in"], 2 * MIB * 10 ** 9 / 37_500, delta=1e6)
+        slow_ns = 200_000  # to copy a block: all are copied, then the last one is mapped
+        slow = self.moved(16_000 + 4 * slow_ns, 4 * slow_ns + 100_000, 8 * slow_ns + 116_000, chunk=8 * MIB)
+        self.assertAlmostEqual(slow["map_ns"], 100_000, delta=10)
+        beside = self.moved(37_500, 50_000, 60_000)
+        self.assertEqual((beside["driver"], beside["both_percent"]), ("ideal", 73))  # 87.5 of 120
+        self.assertGreater(beside["link_in"], beside["link_out"])
+        told = self.moved(53_500, 137_500, 191_000, "--driver", "ideal")  # the same link, but it only copies
+        self.assertEqual((told["driver"], told["both_percent"], told["link_in"]), ("ideal", 92, told["link_out"]))
 
     def test_directions_of_their_own(self):
         row, = self.plan("--budget", "0.5", "--link-gbs", "50", "--link-out-gbs", "12.5", self.trace)

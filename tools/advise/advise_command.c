@@ -35,8 +35,10 @@ static int advise(char *const *paths, size_t count, const char *against, const s
 
 static struct situation_wish usual_wish(void)
 {
-    return (struct situation_wish){
-        .sharers = 1, .driver = sl_sim_drivers[PLAN_USUAL_DRIVER], .plan_attempts = PLAN_ATTEMPTS};
+    return (struct situation_wish){.sharers = 1,
+                                   .driver = sl_sim_drivers[PLAN_USUAL_DRIVER],
+                                   .as_measured = true,
+                                   .plan_attempts = PLAN_ATTEMPTS};
 }
 
 int advise_briefly(const char *path, size_t most, FILE *to)
@@ -120,7 +122,7 @@ int command_advise(int argc, char **argv)
     status = check(&wish, link_gbs, transfer_us, attempts);
     if (status != EXIT_OK) return status;
     wish.link.in_bytes_per_s = wish.link.out_bytes_per_s = link_gbs * 1000000000;
-    if (!plan_take_driver(&driver, &wish.driver) ||
+    if (!plan_take_driver(&driver, &wish.driver, &wish.as_measured) ||
         !plan_take_link(&driver, &wish.link.in_bytes_per_s, &wish.link.out_bytes_per_s))
         return EXIT_USAGE;
     wish.plan_attempts = (unsigned)attempts;

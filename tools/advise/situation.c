@@ -5,6 +5,7 @@
 
 #include "tools/advise/advice.h"
 #include "tools/analyses/info.h"
+#include "tools/plan/plan_measure.h"
 #include "tools/text/messages.h"
 
 enum { DEVICE_PERCENT = 95 };
@@ -46,6 +47,9 @@ static void set(struct situation *s, const struct situation_wish *wish)
     const struct model *model = s->job->models[0];
     const char *daemon = model_metadata(model, "daemon");
     struct plan_link link = plan_job_link(&s->job->job, wish->sharers);
+    struct sl_sim_driver driver;
+    plan_measure(&s->job->job, &wish->driver, &driver, &link);
+    if (!wish->as_measured) driver = wish->driver;
     plan_set_link(&link, &wish->link, wish->sharers);
     s->daemon_inline = daemon && !strcmp(daemon, "inline");
     s->most_bytes = model->device_bytes ? model->device_bytes / 100 * DEVICE_PERCENT : UINT64_MAX;
@@ -63,7 +67,7 @@ static void set(struct situation *s, const struct situation_wish *wish)
     s->setting.backing = wish->backing;
     s->setting.in_bytes_per_s = link.in_bytes_per_s;
     s->setting.out_bytes_per_s = link.out_bytes_per_s;
-    s->setting.driver = wish->driver;
+    s->setting.driver = driver;
     s->setting.transfer_ns = wish->transfer_ns;
     s->setting.plan_attempts = wish->plan_attempts;
     s->setting.plans_beside = !s->daemon_inline;

@@ -11,6 +11,7 @@ struct situation_wish {
     struct plan_link link;              /* 0: as measured, or the assumed speed */
     uint64_t sharers;                   /* ranks of the link, if its speed was not measured */
     struct sl_sim_driver driver;
+    bool as_measured; /* `driver` is for traces that say nothing */
     unsigned plan_attempts;
     uint64_t transfer_ns;
     const char *policy, *backing; /* NULL: as recorded; none */

@@ -24,6 +24,7 @@ struct plan_wish {
     } links[PLAN_LIST_MAX], given; /* given: speeds for all links; 0: none */
     unsigned budget_count, chunk_count, policy_count, link_count;
     struct sl_sim_driver driver;
+    bool as_measured; /* `driver` is for traces that say nothing */
     uint64_t transfer_ns;
     unsigned plan_attempts;
     const char *backing; /* see struct replay_setting */

@@ -217,7 +217,7 @@ int command_plan(int argc, char **argv)
     };
     int status;
     if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
-    if (!plan_take_driver(&driver, &wish.driver) ||
+    if (!plan_take_driver(&driver, &wish.driver, &wish.as_measured) ||
         !plan_take_link(&driver, &wish.given.in_bytes_per_s, &wish.given.out_bytes_per_s))
         return EXIT_USAGE;
     if (transfer_us > 1000000) return usage_error("--transfer-us: the maximum is 1000000");

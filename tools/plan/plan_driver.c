@@ -10,6 +10,9 @@
 #define LEAST_GBS 0.001
 #define MOST_GBS 1e6
 
+enum { MEASURED, OF_SIM }; /* from OF_SIM on: sl_sim_drivers */
+const char *const plan_driver_names[] = {"measured", "ideal", "580", NULL};
+
 static uint64_t most_workers(void)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -17,9 +20,11 @@ static uint64_t most_workers(void)
     return processors > 1 ? (uint64_t)processors : 1;
 }
 
-bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_driver *out)
+bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_driver *out, bool *measured)
 {
-    struct sl_sim_driver driver = sl_sim_drivers[words->driver];
+    bool is_measured = words->driver == MEASURED && words->both_percent == PLAN_NOT_GIVEN;
+    struct sl_sim_driver driver =
+        sl_sim_drivers[words->driver == MEASURED ? PLAN_USUAL_DRIVER : words->driver - OF_SIM];
     if (words->both_percent != PLAN_NOT_GIVEN) {
         if (!words->both_percent || words->both_percent > 100)
             return usage_error("--both: a number from 1 to 100 is needed"), false;
@@ -28,7 +33,7 @@ bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_drive
     if (words->workers != PLAN_NOT_GIVEN) {
         if (!driver.workers)
             return usage_error("--workers: --driver %s needs no thread to move memory",
-                               sl_sim_driver_names[words->driver]),
+                               plan_driver_names[words->driver]),
                    false;
         if (!words->workers || words->workers > most_workers())
             return usage_error("--workers: a number from 1 to %" PRIu64
@@ -38,6 +43,7 @@ bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_drive
         driver.workers = (uint32_t)words->workers;
     }
     *out = driver;
+    *measured = is_measured;
     return true;
 }
 
@@ -45,7 +51,9 @@ void plan_print_driver(struct json *json, const struct sl_sim_driver *driver)
 {
     json_text(json, "driver", sl_sim_driver_names[driver->number]);
     json_number(json, "both_percent", driver->both_percent);
-    if (driver->workers) json_number(json, "workers", driver->workers);
+    if (!driver->workers) return;
+    json_number(json, "workers", driver->workers);
+    json_number(json, "map_ns", driver->map_ns);
 }
 
 bool plan_take_speed(const char *word, uint64_t *bytes_per_s)

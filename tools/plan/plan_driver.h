@@ -8,22 +8,22 @@
 #define PLAN_NOT_GIVEN UINT64_MAX
 
 struct plan_driver_words {
-    unsigned driver;                        /* SL_SIM_IDEAL and so on */
+    unsigned driver;                        /* an index of plan_driver_names */
     const char *link_in_gbs, *link_out_gbs; /* or NULL */
     uint64_t both_percent, workers;         /* or PLAN_NOT_GIVEN */
 };
-#define PLAN_USUAL_DRIVER SL_SIM_IDEAL
+#define PLAN_USUAL_DRIVER SL_SIM_IDEAL /* where nothing was measured */
 #define PLAN_USUAL_DRIVER_WORDS                                                                              \
     {                                                                                                        \
-        .driver = PLAN_USUAL_DRIVER, .both_percent = PLAN_NOT_GIVEN, .workers = PLAN_NOT_GIVEN               \
+        .both_percent = PLAN_NOT_GIVEN, .workers = PLAN_NOT_GIVEN                                            \
     }
 
 /* The rows of the command's options, and their descriptions. */
 #define PLAN_DRIVER_OPTIONS(given)                                                                           \
-    {"driver", OPTION_WORD, &(given).driver, .words = sl_sim_driver_names,                                   \
-     .help =                                                                                                 \
-         "What it costs to move memory. ideal, the default: bytes over speed. 580: the work of NVIDIA's "    \
-         "driver of that number on page tables, too."},                                                      \
+    {"driver", OPTION_WORD, &(given).driver, .words = plan_driver_names,                                     \
+     .help = "What it costs to move memory. measured, the default: what it cost the traced run, or as "      \
+             "ideal. ideal: bytes over speed. 580: the work of NVIDIA's driver of that number on page "      \
+             "tables, too."},                                                                                \
         {"workers", OPTION_NUMBER, &(given).workers, "N",                                                    \
          "With --driver 580: number of threads that move memory (1: the driver's own)."},                    \
         {"link-in-gbs", OPTION_TEXT, &(given).link_in_gbs, "SPEED",                                          \
@@ -35,8 +35,11 @@ struct plan_driver_words {
             "92 of ideal, 75 of 580)."                                                                       \
     }
 
-/* Sets *out. False: an error was printed on stderr. */
-bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_driver *out);
+/* "measured", and those of sl_sim_driver_names. */
+extern const char *const plan_driver_names[];
+
+/* Sets *out; *measured: it is for traces that say nothing. False: an error was printed on stderr. */
+bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_driver *out, bool *measured);
 
 /* Writes its name and what of it can be chosen. */
 void plan_print_driver(struct json *json, const struct sl_sim_driver *driver);

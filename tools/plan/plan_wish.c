@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "tools/plan/plan_measure.h"
+
 void plan_complete_wish(struct plan_wish *wish, const struct replay_job *job, uint64_t sharers,
                         enum plan_peers peers)
 {
@@ -12,7 +14,11 @@ void plan_complete_wish(struct plan_wish *wish, const struct replay_job *job, ui
         wish->links[l].in_bytes_per_s /= sharers;
         wish->links[l].out_bytes_per_s /= sharers;
     }
-    if (!wish->link_count) wish->links[wish->link_count++] = plan_job_link(job, sharers);
+    struct plan_link link = plan_job_link(job, sharers);
+    struct sl_sim_driver measured;
+    plan_measure(job, &wish->driver, &measured, &link);
+    if (wish->as_measured) wish->driver = measured;
+    if (!wish->link_count) wish->links[wish->link_count++] = link;
     for (unsigned l = 0; l < wish->link_count; l++) {
         plan_set_link(&wish->links[l], &wish->given, sharers);
         wish->links[l].meets = plan_job_meets_over(&wish->links[l], job->meetings, peers);

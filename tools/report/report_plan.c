@@ -29,6 +29,7 @@ static void choose(struct plan_wish *wish, const struct replay_job *job, uint64_
     const struct model *model = job->ranks->model;
     uint64_t chunk = model->chunk_bytes, today = model->budget_bytes;
     wish->driver = sl_sim_drivers[PLAN_USUAL_DRIVER];
+    wish->as_measured = true;
     wish->plan_attempts = PLAN_ATTEMPTS;
     plan_default_budgets(wish);
     if (launches > LAUNCHES_OF_ALL) {
