@@ -1,7 +1,5 @@
 #include "tools/plan/plan_measure.h"
 
-#include "sim/sim_driver.h"
-
 enum { LEAST_SHARED = 8 }; /* transfers that have to overlap with others */
 #define TURNS 0.6          /* with less of their speed, directions take turns */
 
