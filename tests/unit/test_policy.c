@@ -255,7 +255,8 @@ static void use_four(uint64_t first, uint64_t *others)
 }
 
 /* Each launch needs all of the budget: what the second one lacks can only come into the frame of what the
- * program frees in front of it. It comes with the free, not with the launch. */
+ * program frees in front of it. It comes with the free, not with the launch. A daemon's thread may take the
+ * free's eviction first and a plan may begin between the two: then the launch may be earlier than the fetch. */
 static void check_frame_of_a_free(const char *daemon, bool async)
 {
     struct sl_backend backend;
@@ -277,7 +278,8 @@ static void check_frame_of_a_free(const char *daemon, bool async)
             use_four(kept[3], kept);
         }
         assert_int_equal(core->stats.total.bytes_in - in, 40 * CHUNK);
-        assert_int_equal(core->stats.in_by_cause[SL_CAUSE_LATE], late);
+        uint64_t late_again = core->stats.in_by_cause[SL_CAUSE_LATE] - late;
+        assert_true(late_again <= (strcmp(daemon, "inline") ? 40 / 2 * CHUNK : 0));
         end_child();
     }
     await(child);
