@@ -46,6 +46,20 @@ static struct {
 
 /* --- links to pages: the name leads to a descriptor of a process */
 
+/* Processes of other namespaces have other numbers here, or none. 0: not known. */
+static unsigned long process_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (unsigned long)status.st_ino : 0;
+}
+
+bool sl_monitor_path(const char *folder, pid_t process, char path[SL_MONITOR_PATH])
+{
+    int length = snprintf(path, SL_MONITOR_PATH, "%s/" PREFIX "%lu-%ld-%lu", folder, (unsigned long)geteuid(),
+                          (long)process, process_namespace());
+    return length > 0 && length < SL_MONITOR_PATH;
+}
+
 /* Reads the link at `path`: the page's descriptor as the kernel names it, and the user to whom the link
  * belongs. False with errno. */
 static bool read_link(const char *path, char target[TARGET_BYTES], uid_t *user)
@@ -62,12 +76,16 @@ static bool read_link(const char *path, char target[TARGET_BYTES], uid_t *user)
     return false;
 }
 
+enum presence { PAGE, NO_PAGE, UNKNOWN };
+
 /* Whether the process still has a page there: it may have ended, or have another file under that number.
- * Opens nothing, because opening a device may have consequences. */
-static bool is_page(const char *target)
+ * Nobody may say of a process in another user namespace. Opens nothing, because opening a device may have
+ * consequences. */
+static enum presence look(const char *target)
 {
     char name[sizeof("/memfd:" PAGE_NAME)] = "";
-    return readlink(target, name, sizeof(name)) > 0 && !memcmp(name, "/memfd:" PAGE_NAME, sizeof(name) - 1);
+    if (readlink(target, name, sizeof(name)) < 0) return errno == ENOENT ? NO_PAGE : UNKNOWN;
+    return memcmp(name, "/memfd:" PAGE_NAME, sizeof(name) - 1) ? NO_PAGE : PAGE;
 }
 
 /* Opens the page of a running process for reading. -1 with errno; EPERM: it is another user's. */
@@ -77,7 +95,7 @@ static int open_page(const char *path, uint64_t *user_out)
     struct stat status;
     uid_t user;
     if (!read_link(path, target, &user)) return -1;
-    if (!is_page(target)) {
+    if (look(target) != PAGE) {
         errno = ENOENT;
         return -1;
     }
@@ -100,7 +118,8 @@ static void remove_if_dead(const char *path, void *unused)
     char target[TARGET_BYTES];
     uid_t user;
     (void)unused;
-    if (read_link(path, target, &user) && user == geteuid() && !is_page(target)) unlink(path);
+    if (read_link(path, target, &user) && user == geteuid() && look(target) == NO_PAGE)
+        unlink(path);
 }
 
 /* Gives the file its size and memory, and forbids everybody to change them. Where the kernel can (5.1),
@@ -138,7 +157,7 @@ static bool is_own(int file)
 {
     char target[TARGET_BYTES];
     snprintf(target, sizeof(target), "/proc/self/fd/%d", file);
-    return is_page(target);
+    return look(target) == PAGE;
 }
 
 static void give_up(void)
@@ -168,9 +187,7 @@ static void fill_head(struct sl_monitor_head *head)
 struct sl_monitor_page *sl_monitor_page_open(const char *folder)
 {
     char path[SL_MONITOR_PATH];
-    int length = snprintf(path, sizeof(path), "%s/" PREFIX "%lu-%ld", folder, (unsigned long)geteuid(),
-                          (long)getpid());
-    if (length < 0 || (size_t)length >= sizeof(path)) return NULL;
+    if (!sl_monitor_path(folder, getpid(), path)) return NULL;
     sl_monitor_list(folder, remove_if_dead, NULL);
     memset(own.sequences, 0, sizeof(own.sequences));
     own.file = sl_output_above_standard(memfd_create(PAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -297,24 +314,25 @@ enum sl_status sl_monitor_read(const char *path, struct sl_monitor_record *out)
     return status;
 }
 
-/* Whether the name is PREFIX USER-PROCESS, of this user; root sees everybody's. */
-static bool is_name(const char *name)
+/* Whether the name is PREFIX USER-PROCESS-NAMESPACE, of this user and the namespace; root sees everybody's. */
+static bool is_name(const char *name, unsigned long namespace)
 {
-    char *end;
-    if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) != 0) return false;
-    unsigned long user = strtoul(name + sizeof(PREFIX) - 1, &end, 10);
-    return *end == '-' && (user == geteuid() || geteuid() == 0);
+    unsigned long user, process, of;
+    int end = 0;
+    return sscanf(name, PREFIX "%lu-%lu-%lu%n", &user, &process, &of, &end) == 3 && !name[end] &&
+           of == namespace && (user == geteuid() || geteuid() == 0);
 }
 
 void sl_monitor_list(const char *folder, void (*each)(const char *path, void *context), void *context)
 {
     char path[SL_MONITOR_PATH];
     const struct dirent *found;
+    unsigned long namespace = process_namespace();
     DIR *all = opendir(folder);
     if (!all) return;
     while ((found = readdir(all)) != NULL) {
         int length = snprintf(path, sizeof(path), "%s/%s", folder, found->d_name);
-        if (is_name(found->d_name) && length > 0 && (size_t)length < sizeof(path)) each(path, context);
+        if (is_name(found->d_name, namespace) && length > 0 && (size_t)length < sizeof(path)) each(path, context);
     }
     closedir(all);
 }

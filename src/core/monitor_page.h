@@ -8,7 +8,8 @@
  * 2005: sequence locks).
  *
  * Readers only read, and only what belongs to their user; root reads everybody's pages. A link to a process
- * that has no page any more is removed by the user's next managed process. A child after fork has no part in
+ * that has no page any more is removed by the user's next managed process. Containers that share the folder
+ * leave each other's links alone. A child after fork has no part in
  * the page. The layout has a version: readers of another build can read it.
  */
 #ifndef SLUICE_MONITOR_PAGE_H
@@ -112,8 +113,12 @@ struct sl_monitor_head {
 /* The page of this process; one thread opens and closes it. */
 struct sl_monitor_page;
 
-/* Creates and maps the page and links `folder`/sluice-monitor-USER-PROCESS to it, after it has removed the
- * links of the user's dead processes. NULL: there is none, with a line in the log. */
+/* Writes the name of a process's link: `folder`/sluice-monitor-USER-PROCESS-NAMESPACE, where the last is the
+ * number of this process's PID namespace, in which PROCESS counts. False: it is too long. */
+bool sl_monitor_path(const char *folder, pid_t process, char path[SL_MONITOR_PATH]);
+
+/* Creates and maps the page and links its name to it, after it has removed the links of the user's processes
+ * that are known to be dead. NULL: there is none, with a line in the log. */
 struct sl_monitor_page *sl_monitor_page_open(const char *folder);
 /* Removes the link. The memory stays valid. Accepts NULL. */
 void sl_monitor_page_close(struct sl_monitor_page *page);
@@ -141,7 +146,7 @@ struct sl_monitor_record {
 enum sl_status sl_monitor_read(const char *path, struct sl_monitor_record *out);
 
 /* Calls `each` with each path in `folder` that is named like one of the user's pages, of running processes or
- * not; root gets everybody's. */
+ * not, in this PID namespace; root gets everybody's. */
 void sl_monitor_list(const char *folder, void (*each)(const char *path, void *context), void *context);
 
 #endif

@@ -29,8 +29,12 @@ def stopped(program):
     os.waitid(os.P_PID, program.pid, os.WSTOPPED | os.WNOWAIT)
 
 
+def page_of(process):
+    return f"{SHM}/sluice-monitor-{os.geteuid()}-{process}-{os.stat('/proc/self/ns/pid').st_ino}"
+
+
 def has_page(process):
-    return os.path.exists(f"{SHM}/sluice-monitor-{os.geteuid()}-{process}")
+    return os.path.exists(page_of(process))
 
 
 @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
@@ -227,7 +231,7 @@ class Top(ToolTest):
 
     def foreign_page(self, number, content):
         """A page of this process, under another number."""
-        path, file = f"{SHM}/sluice-monitor-{os.geteuid()}-{number}", os.memfd_create("sluice-monitor")
+        path, file = page_of(number), os.memfd_create("sluice-monitor")
         self.addCleanup(os.close, file)
         os.write(file, content)
         os.symlink(f"/proc/{os.getpid()}/fd/{file}", path)
@@ -237,7 +241,7 @@ class Top(ToolTest):
         program = self.start()
         after_step(program, 2)
         stopped(program)
-        with open(f"{SHM}/sluice-monitor-{os.geteuid()}-{program.pid}", "rb") as file:
+        with open(page_of(program.pid), "rb") as file:
             page = file.read()
         first = 1 << 30  # no process has such a number
         self.foreign_page(first, page[:len(page) // 2])
@@ -251,6 +255,17 @@ class Top(ToolTest):
         self.assertGreaterEqual(runs["of_other_versions"], 1)
         self.assertRegex(sluice("top", "--once").stdout, r"(?m)^\d+ programs? (is|are) managed by another version of sluice")
         self.look(program)
+
+    def test_programs_in_other_namespaces_leave_it_alone(self):
+        program = self.start()
+        after_step(program, 2)
+        for namespaces in (["--user", "--map-root-user"], ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]):
+            within = subprocess.run(["unshare", *namespaces, TOOL, "run", "--software", "--", *GPT, "--steps", "1"],
+                                    capture_output=True, text=True, env=clean_environment())
+            if within.stderr.startswith("unshare:"):
+                self.skipTest(within.stderr)
+            self.assertEqual(within.returncode, 0, within.stderr)
+            self.look(program)
 
     def test_a_killed_program_is_gone(self):
         program = self.start()

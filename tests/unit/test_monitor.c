@@ -24,9 +24,7 @@ static struct sl_monitor_record record;
 static bool look(void)
 {
     char path[SL_MONITOR_PATH];
-    snprintf(path, sizeof path, "%s/sluice-monitor-%lu-%ld", SL_MONITOR_FOLDER, (unsigned long)geteuid(),
-             (long)getpid());
-    return sl_monitor_read(path, &record) == SL_OK;
+    return sl_monitor_path(SL_MONITOR_FOLDER, getpid(), path) && sl_monitor_read(path, &record) == SL_OK;
 }
 
 static void launch(const struct sl_host_kernel *kind, uint64_t *what)

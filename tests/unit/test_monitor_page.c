@@ -2,6 +2,7 @@
  * page, or another's, stays and is refused. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,8 +25,7 @@ static int make_folder(void **state)
 {
     (void)state;
     if (!mkdtemp(folder)) return -1;
-    snprintf(own, sizeof own, "%s/sluice-monitor-%lu-%ld", folder, (unsigned long)geteuid(), (long)getpid());
-    return 0;
+    return sl_monitor_path(folder, getpid(), own) ? 0 : -1;
 }
 
 static int remove_folder(void **state)
@@ -82,7 +82,7 @@ static void an_entry_is_never_read_in_part(void **state)
     }
     char path[SL_MONITOR_PATH], byte;
     static struct sl_monitor_record record;
-    snprintf(path, sizeof path, "%s/sluice-monitor-%lu-%ld", folder, (unsigned long)geteuid(), (long)writer);
+    assert_true(sl_monitor_path(folder, writer, path));
     assert_int_equal(read(ends[0], &byte, 1), 1);
     for (int i = 0; i < 20000; i++) {
         assert_int_equal(sl_monitor_read(path, &record), SL_OK);
@@ -138,6 +138,71 @@ static void a_child_leaves_the_page_alone(void **state)
     assert_int_equal(status, 0);
     assert_int_equal(access(own, F_OK), 0);
     sl_monitor_page_close(page);
+}
+
+static bool put_text(const char *path, const char *text)
+{
+    int file = open(path, O_WRONLY);
+    bool good = file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text);
+    if (file >= 0) close(file);
+    return good;
+}
+
+/* The same user in a user namespace of its own may not look at the processes outside. */
+static bool enter_user_namespace(void)
+{
+    char map[64];
+    snprintf(map, sizeof map, "%lu %lu 1", (unsigned long)geteuid(), (unsigned long)geteuid());
+    return unshare(CLONE_NEWUSER) == 0 && put_text("/proc/self/uid_map", map);
+}
+
+static void a_page_that_may_not_be_looked_at_is_left_alone(void **state)
+{
+    (void)state;
+    int status;
+    struct sl_monitor_page *page = sl_monitor_page_open(folder);
+    assert_non_null(page);
+    pid_t child = fork();
+    if (child == 0) {
+        sl_monitor_page_leave();
+        if (!enter_user_namespace()) _exit(77);
+        struct sl_monitor_page *another = sl_monitor_page_open(folder);
+        sl_monitor_page_close(another);
+        _exit(!another);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    struct stat link;
+    int lost = lstat(own, &link);
+    sl_monitor_page_close(page);
+    if (WEXITSTATUS(status) == 77) skip();
+    assert_int_equal(status, 0);
+    assert_int_equal(lost, 0);
+}
+
+static void count_one(const char *path, void *context)
+{
+    int *found = context;
+    assert_string_equal(path, own);
+    ++*found;
+}
+
+/* Numbers of processes in another PID namespace mean nothing here. */
+static void a_page_of_another_pid_namespace_is_left_alone(void **state)
+{
+    (void)state;
+    char path[SL_MONITOR_PATH];
+    int found = 0;
+    struct stat link;
+    snprintf(path, sizeof path, "%s/sluice-monitor-%lu-1073741824-1", folder, (unsigned long)geteuid());
+    assert_int_equal(symlink("/proc/1073741824/fd/3", path), 0);
+    struct sl_monitor_page *page = sl_monitor_page_open(folder);
+    assert_non_null(page);
+    sl_monitor_list(folder, count_one, &found);
+    sl_monitor_page_close(page);
+    assert_int_equal(found, 1);
+    assert_int_equal(lstat(path, &link), 0);
+    assert_int_equal(unlink(path), 0);
 }
 
 /* Whatever another process of the user tries, the owner can store to its page, and readers see that. */
@@ -199,13 +264,6 @@ static int put(const void *bytes, size_t count)
     return file;
 }
 
-static void count_one(const char *path, void *context)
-{
-    int *found = context;
-    assert_string_equal(path, own);
-    ++*found;
-}
-
 static void what_is_no_page_is_refused(void **state)
 {
     (void)state;
@@ -244,6 +302,8 @@ int main(void)
         cmocka_unit_test(an_entry_is_never_read_in_part),
         cmocka_unit_test(a_left_page_of_the_same_number_is_replaced),
         cmocka_unit_test(a_child_leaves_the_page_alone),
+        cmocka_unit_test(a_page_that_may_not_be_looked_at_is_left_alone),
+        cmocka_unit_test(a_page_of_another_pid_namespace_is_left_alone),
         cmocka_unit_test(a_page_can_be_neither_cut_nor_written_to_by_others),
         cmocka_unit_test(a_link_of_another_user_is_not_followed),
         cmocka_unit_test(what_is_no_page_is_refused),
