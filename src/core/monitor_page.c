@@ -118,8 +118,7 @@ static void remove_if_dead(const char *path, void *unused)
     char target[TARGET_BYTES];
     uid_t user;
     (void)unused;
-    if (read_link(path, target, &user) && user == geteuid() && look(target) == NO_PAGE)
-        unlink(path);
+    if (read_link(path, target, &user) && user == geteuid() && look(target) == NO_PAGE) unlink(path);
 }
 
 /* Gives the file its size and memory, and forbids everybody to change them. Where the kernel can (5.1),
@@ -314,7 +313,8 @@ enum sl_status sl_monitor_read(const char *path, struct sl_monitor_record *out)
     return status;
 }
 
-/* Whether the name is PREFIX USER-PROCESS-NAMESPACE, of this user and the namespace; root sees everybody's. */
+/* Whether the name is PREFIX USER-PROCESS-NAMESPACE, of this user and the namespace; root sees everybody's.
+ */
 static bool is_name(const char *name, unsigned long namespace)
 {
     unsigned long user, process, of;
@@ -332,7 +332,8 @@ void sl_monitor_list(const char *folder, void (*each)(const char *path, void *co
     if (!all) return;
     while ((found = readdir(all)) != NULL) {
         int length = snprintf(path, sizeof(path), "%s/%s", folder, found->d_name);
-        if (is_name(found->d_name, namespace) && length > 0 && (size_t)length < sizeof(path)) each(path, context);
+        if (is_name(found->d_name, namespace) && length > 0 && (size_t)length < sizeof(path))
+            each(path, context);
     }
     closedir(all);
 }

@@ -57,7 +57,7 @@ class Program:
 def replay(tool, program, without, names, options):
     """By budget: seconds of a step and bytes; and seconds of the processor for a step."""
     bits = sum(1 << names.index(name) for name in without.split("+") if name)
-    command = [tool, "plan", "--json", "--no-least", "--chunk", str(program.chunk_bytes), "--link-gbs", LINK_GBS,
+    command = [tool, "plan", "--json", "--no-least", "--chunk", str(program.chunk_bytes), "--driver", "ideal", "--link-gbs", LINK_GBS,
                "--plan-attempts", str(options.attempts), "--daemon", options.daemon, "--budget", ",".join(map(str, program.budgets)), *program.traces]
     read_end, write_end = os.pipe()
     child = subprocess.Popen(["/usr/bin/env", f"SLUICE_TEST_WITHOUT={bits}", *command], stdout=write_end)

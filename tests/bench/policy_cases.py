@@ -89,8 +89,8 @@ UNPREDICTABLE = ("moe", "streams", "chance", "lengths", "skipped")
 class Bench:
     """Makes traces and has `sluice plan` replay them."""
 
-    def __init__(self, build):
-        self.build = os.path.abspath(build)
+    def __init__(self, build, driver="ideal"):
+        self.build, self.driver = os.path.abspath(build), driver
         self.source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         self.folder = os.path.join(self.build, "benchmarks")
         self.sluice = os.path.join(self.build, "tools", "sluice")
@@ -120,17 +120,18 @@ class Bench:
         return path
 
     def plan(self, case, *arguments):
-        command = [self.sluice, "plan", "--json", "--no-least", "--plan-attempts", PLAN_ATTEMPTS, "--chunk", str(case.chunk_bytes), *arguments, self.trace(case)]
+        command = [self.sluice, "plan", "--json", "--no-least", "--driver", self.driver, "--plan-attempts", PLAN_ATTEMPTS,
+                   "--chunk", str(case.chunk_bytes), *arguments, self.trace(case)]
         return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["predictions"]
 
     def budgets(self, case):
         return case.budgets(self.plan(case, "--budget", "1")[0]["need_bytes"])
 
-    def replay(self, case):
+    def replay(self, case, links_gbs):
         """By (share, GB/s, policy): predictions."""
         budgets = self.budgets(case)
         predictions = self.plan(case, "--budget", ",".join(map(str, budgets.values())), "--policy", ",".join(POLICIES),
-                                "--link-gbs", ",".join(map(str, LINKS_GBS)))
+                                "--link-gbs", ",".join(map(str, links_gbs)))
         shares = {size: share for share, size in budgets.items()}
         return {(shares[one["budget_bytes"]], one["link_in"] // 10**9, one["policy"]): one for one in predictions}
 

@@ -23,7 +23,7 @@ class Steps(unittest.TestCase):
             trace = os.path.join(folder, "gpt.slt")
             subprocess.run([SEQUENCE_GPT, trace, "steps=12", *arguments], check=True)
             out = subprocess.run([SLUICE, "plan", "--json", "--chunk", str(CHUNK_BYTES), "--budget", str(budget_bytes),
-                                  "--link-gbs", str(link_gbs), trace], check=True, stdout=subprocess.PIPE, text=True)
+                                  "--driver", "ideal", "--link-gbs", str(link_gbs), trace], check=True, stdout=subprocess.PIPE, text=True)
             return json.loads(out.stdout)["predictions"][0]
 
     def is_like_the_simple_schedule(self, accumulate, share, link_gbs):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """sluice plan foretells gpt on softcuda: from one trace of a run at full device size, the steps of runs with less memory, with
-another link, on a driver whose calls cost time, and with state in pinned
-memory; and from a run that moved memory, what its own costs mean for another budget.
+another link, on a driver whose calls cost time, and with state in pinned memory; and from a run that moved memory, what
+its own costs mean for another budget.
 
 usage: predicted.py BUILD
 """
@@ -15,19 +15,23 @@ import tempfile
 from e2e import MODEL, Bench, check_budget, largest_sites, need
 
 STEPS = ["--steps", "9"]
-# Links in GB/s, on the driver `ideal` if nothing else is said.
-LINKS = {"56": {"SOFTCUDA_LINK_IN": "56", "SOFTCUDA_LINK_OUT": "56", "SOFTCUDA_LINK_BOTH": "51.5"},
-         "20": {"SOFTCUDA_LINK_IN": "20", "SOFTCUDA_LINK_OUT": "20", "SOFTCUDA_LINK_BOTH": "18.4"},
-         "56, 580": {"SOFTCUDA_LINK_IN": "56", "SOFTCUDA_LINK_OUT": "56", "SOFTCUDA_LINK_BOTH": "50", "SOFTCUDA_DRIVER": "580"}}
+
+
+def link(gbs, both_gbs, driver="ideal"):
+    return {"SOFTCUDA_LINK_IN": gbs, "SOFTCUDA_LINK_OUT": gbs, "SOFTCUDA_LINK_BOTH": both_gbs, "SOFTCUDA_DRIVER": driver}
+
+
+# In GB/s, on the driver `ideal` if nothing else is said.
+LINKS = {"56": link("56", "51.5"), "20": link("20", "18.4"), "56, 580": link("56", "50", "580")}
 WITHIN = 0.1
 # Plans do not know that launches which use pinned memory slow the copies beside them; softcuda has both at full speed.
 WITHIN_PINNED = 0.25
 
 
-def record(bench, path, link="56", **options):
+def record(bench, path, which="56", **options):
     """If nothing is said, nothing else is done to the program than to time each launch."""
     options = {"TRACE": path, "TRACE_SAMPLE": 1, "TRACE_FULL": "wait", **(options or {"POLICY": "off"})}
-    run = bench.run(MODEL + STEPS, sluice=options, environment=LINKS[link])
+    run = bench.run(MODEL + STEPS, sluice=options, environment=LINKS[which])
     need(run.status == 0, "it is recorded", run)
 
 
@@ -56,28 +60,29 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path, moved = os.path.join(folder, "gpt.slt"), os.path.join(folder, "moved.slt")
         record(bench, path)
-        rows = [(row, "56") for row in predict(bench, path, "--budget", "0.5,0.33", "--link-gbs", "56")]
-        rows += [(row, "20") for row in predict(bench, path, "--budget", "0.5", "--link-gbs", "20")]
-        half, = predict(bench, path, "--budget", "0.5", "--link-gbs", "56", "--driver", "580")
+        ideal = ("--driver", "ideal", "--link-gbs")
+        rows = [(row, "56") for row in predict(bench, path, "--budget", "0.5,0.33", *ideal, "56")]
+        rows += [(row, "20") for row in predict(bench, path, "--budget", "0.5", *ideal, "20")]
+        half, = predict(bench, path, "--budget", "0.5", "--link-gbs", "56")
         record(bench, moved, "56, 580", DEVICE_BUDGET=half["budget_bytes"], CHUNK="2M", DAEMON="inline")
         third, = predict(bench, moved, "--budget", "0.33")
         need(third["driver"] == "580" and abs(third["map_ns"] - 100_000) < 2000 and abs(third["link_in"] - 56e9) < 1e9, f"a run measures its costs: {third}")
         rows += [(half, "56, 580"), (third, "56, 580")]
         for site, _ in largest_sites(bench, MODEL + ["--steps", "1"], 4)[::3]:  # a moment and the weights, but no gradients
-            rows += [(row, "56") for row in predict(bench, path, "--budget", "0.33", "--link-gbs", "56", "--backing", f"site:{site}=pinned")]
-        wrong = [row for row, link in rows if not agrees(bench, row, link, os.path.join(folder, "timeline"))]
+            rows += [(row, "56") for row in predict(bench, path, "--budget", "0.33", *ideal, "56", "--backing", f"site:{site}=pinned")]
+        wrong = [row for row, which in rows if not agrees(bench, row, which, os.path.join(folder, "timeline"))]
     need(not wrong, f"within {WITHIN}, or {WITHIN_PINNED} with pinned memory: {wrong}")
 
 
-def agrees(bench, row, link, timeline):
+def agrees(bench, row, which, timeline):
     options = {"DEVICE_BUDGET": row["budget_bytes"], "CHUNK": "2M", "DAEMON": "inline", "BACKING": row.get("backing", "")}
-    run = bench.run(MODEL + STEPS, sluice=options, environment=dict(LINKS[link], SOFTCUDA_TIMELINE=timeline))
+    run = bench.run(MODEL + STEPS, sluice=options, environment=dict(LINKS[which], SOFTCUDA_TIMELINE=timeline))
     need(run.status == 0, "it runs", run)
     check_budget(run, row["budget_bytes"], "predicted")
     need(row["step_ns"] > 1.2 * row["resident_ns"], "the budget is felt", run)
     real_ns = step_ns(timeline)
     stall_ns = run.sluice["iterations"][-3]["stall_seconds"] * 1e9
-    print(f"{row['budget_bytes'] >> 20} MiB, link {link}, pinned: {row.get('backing', 'nothing')}: predicted {row['step_ns'] / 1e6:.3f} ms, {real_ns / 1e6:.3f} ms in truth; "
+    print(f"{row['budget_bytes'] >> 20} MiB, link {which}, pinned: {row.get('backing', 'nothing')}: predicted {row['step_ns'] / 1e6:.3f} ms, {real_ns / 1e6:.3f} ms in truth; "
           f"stalled {row['stall_ns'] / 1e6:.3f} ms and {stall_ns / 1e6:.3f} ms", flush=True)
     if "backing" in row:
         return row["remote_bytes"] > 0 and abs(row["step_ns"] - real_ns) <= WITHIN_PINNED * real_ns

@@ -114,7 +114,7 @@ def transfers(bench):
     arguments = MODEL + ["--steps", "3"]
     plain = bench.run(arguments)
     options = {"CHUNK": "2M", "DEVICE_BUDGET": plain.peak // 2 // (2 * MIB) * 2 * MIB}
-    link = {"SOFTCUDA_LINK_IN": "10", "SOFTCUDA_LINK_OUT": "5", "SOFTCUDA_LINK_BOTH": "4"}
+    link = {"SOFTCUDA_DRIVER": "ideal", "SOFTCUDA_LINK_IN": "10", "SOFTCUDA_LINK_OUT": "5", "SOFTCUDA_LINK_BOTH": "4"}
     for daemon in ("inline", "thread"):
         run, records = traced(bench, arguments, {**options, "DAEMON": daemon}, environment=link)
         need(run.same_bits(plain), "same bits", plain, run)

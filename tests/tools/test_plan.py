@@ -94,7 +94,7 @@ class PlanOfRanks(ToolTest):
 
     def test_collectives_may_use_the_link(self):
         traces = self.write(rank(), rank())
-        own, link = (self.ask(traces, "--budget", "0.5", "--peers", peers)["predictions"][0] for peers in ("own", "link"))
+        own, link = (self.ask(traces, "--budget", "0.5", "--driver", "ideal", "--peers", peers)["predictions"][0] for peers in ("own", "link"))
         self.assertGreater(link["step_ns"], own["step_ns"])
 
     def test_a_rank_that_ends_early(self):
@@ -176,8 +176,8 @@ class Plan(ToolTest):
         self.assertLess(fast["step_ns"], slow["step_ns"])
 
     def test_a_driver_whose_calls_cost_time(self):
-        ideal, = self.plan("--budget", "0.5", "--link-gbs", "50", self.trace)
-        real, = self.plan("--budget", "0.5", "--link-gbs", "50", "--driver", "580", self.trace)
+        ideal, = self.plan("--budget", "0.5", "--link-gbs", "50", "--driver", "ideal", self.trace)
+        real, = self.plan("--budget", "0.5", "--link-gbs", "50", self.trace)
         self.assertEqual((ideal["driver"], real["driver"], real["workers"]), ("ideal", "580", 1))
         self.assertEqual((ideal["both_percent"], real["both_percent"]), (92, 75))
         # Each block of 2 MiB that leaves is mapped for 100 us, in one thread.
@@ -222,8 +222,8 @@ class Plan(ToolTest):
         self.assertEqual((row["link_in"], row["link_out"]), (3_000_000_000, 24_000_000_000))
 
     def test_policies_are_the_cores(self):
-        rows = {row["policy"]: row for row in self.plan("--budget", "0.5", "--policy", "plan,lru,driver",
-                                                        self.trace)}
+        rows = {row["policy"]: row for row in self.plan("--budget", "0.5", "--driver", "ideal", "--policy",
+                                                        "plan,lru,driver", self.trace)}
         self.assertLess(rows["plan"]["step_ns"], rows["lru"]["step_ns"])
         self.assertLess(rows["lru"]["step_ns"], rows["driver"]["step_ns"])
         self.assertEqual(rows["plan"]["missed_launches"], 0)

@@ -31,7 +31,8 @@ bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_drive
         driver.both_percent = (uint32_t)words->both_percent;
     }
     if (words->workers != PLAN_NOT_GIVEN) {
-        if (!driver.workers) return usage_error("--workers needs --driver 580"), false;
+        if (words->driver == MEASURED || !driver.workers)
+            return usage_error("--workers needs --driver 580"), false;
         if (!words->workers || words->workers > most_workers())
             return usage_error("--workers: a number from 1 to %" PRIu64
                                ", the processors of this machine, is needed",

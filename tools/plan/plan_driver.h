@@ -12,7 +12,7 @@ struct plan_driver_words {
     const char *link_in_gbs, *link_out_gbs; /* or NULL */
     uint64_t both_percent, workers;         /* or PLAN_NOT_GIVEN */
 };
-#define PLAN_USUAL_DRIVER SL_SIM_IDEAL /* where nothing was measured */
+#define PLAN_USUAL_DRIVER SL_SIM_580 /* where nothing was measured */
 #define PLAN_USUAL_DRIVER_WORDS                                                                              \
     {                                                                                                        \
         .both_percent = PLAN_NOT_GIVEN, .workers = PLAN_NOT_GIVEN                                            \
@@ -21,9 +21,9 @@ struct plan_driver_words {
 /* The rows of the command's options, and their descriptions. */
 #define PLAN_DRIVER_OPTIONS(given)                                                                           \
     {"driver", OPTION_WORD, &(given).driver, .words = plan_driver_names,                                     \
-     .help = "What it costs to move memory. measured, the default: what it cost the traced run, or as "      \
-             "ideal. ideal: bytes over speed. 580: the work of NVIDIA's driver of that number on page "      \
-             "tables, too."},                                                                                \
+     .help = "What it costs to move memory. measured, the default: what it cost the traced run; as 580 "     \
+             "where it did not move enough to tell. ideal: bytes over speed. 580: the work of NVIDIA's "     \
+             "driver of that number on page tables, too."},                                                  \
         {"workers", OPTION_NUMBER, &(given).workers, "N",                                                    \
          "With --driver 580: number of threads that move memory (1: the driver's own)."},                    \
         {"link-in-gbs", OPTION_TEXT, &(given).link_in_gbs, "SPEED",                                          \

@@ -51,10 +51,11 @@ static void costs_come_from_the_driver(void **state)
 {
     (void)state;
     struct sc_options options;
+    set("DRIVER", "ideal");
     assert_int_equal(sc_options_parse(&options, lookup), 0);
     assert_string_equal(options.driver, "ideal");
     assert_int_equal(options.map_ns + options.unmap_ns + options.remap_ns + options.discard_ns, 0);
-    set("DRIVER", "580");
+    count = 0;
     set("UNMAP_NS", "0");
     assert_int_equal(sc_options_parse(&options, lookup), 0);
     assert_string_equal(options.driver, "580");
@@ -75,10 +76,11 @@ static void costs_come_from_the_driver(void **state)
     set("BOTH_PART", "1.5");
     set("HOST_PAGES", "1G");
     assert_int_equal(sc_options_parse(&options, lookup), 5);
-    assert_string_equal(options.driver, "ideal");
+    assert_string_equal(options.driver, "580");
     assert_int_equal(options.driver_version, 13000);
-    assert_int_equal(options.map_ns + options.discard_ns, 0);
-    assert_true(options.both_part == 1);
+    assert_int_equal(options.map_ns, 100000);
+    assert_int_equal(options.discard_ns, 20000);
+    assert_true(options.both_part == 0.75);
     assert_false(options.small_pages);
 }
 
