@@ -120,7 +120,7 @@ def linked(build, ranks="4"):
         with tempfile.TemporaryDirectory() as folder:
             sysfs = os.path.join(folder, "sys")
             sluice = {"CHUNK": "2M", "NODE": os.path.join(folder, "node"), "DEVICE_BUDGET": "16M", "SYSFS": sysfs, "DAEMON": "inline"}
-            run = Run(build, ranks, [*MODEL, "--steps", "12", "--zero", "0"], sluice, device={"HOST_LINK": sharers, "SYSFS": sysfs})
+            run = Run(build, ranks, [*MODEL, "--steps", "12", "--zero", "0"], sluice, device={"DRIVER": "ideal", "HOST_LINK": sharers, "SYSFS": sysfs})
         name = f"{ranks} ranks, {sharers} at each link"
         need(run.status == 0 and len(run.sluice) == ranks, f"{name}: it runs", run)
         # Who ends last may not see the others any more.

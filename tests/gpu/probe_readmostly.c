@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "probe.h"
 
 /* History and the measured step, by the letters of move() in probe.h and these:
@@ -69,8 +70,9 @@ static bool holds(const struct probe *probe, CUdeviceptr memory, uint64_t bytes,
            words_other_than((const void *)(uintptr_t)memory, bytes, expected) == 0;
 }
 
-static struct cost measure(const struct probe *probe, size_t row, uint64_t bytes, bool check, CUstream stream)
+static struct cost measure(const struct clock *clock, size_t row, uint64_t bytes, bool check, CUstream stream)
 {
+    const struct probe *probe = clock->probe;
     struct cost cost = {0};
     CUdeviceptr memory = managed_new(probe, bytes, ADVICE_HOST_ACCESSED_BY);
     unsigned expected = steps[row].step == 'n' || strchr(steps[row].history, 'n') ? NEW : OLD;
@@ -83,11 +85,11 @@ static struct cost measure(const struct probe *probe, size_t row, uint64_t bytes
         MUST(cu.cuStreamSynchronize(stream));
     }
     uint64_t free_before = free_device_bytes();
-    double before = now_seconds();
+    double before = clock_seconds(clock);
     take(probe, steps[row].step, memory, bytes, stream);
-    cost.call_seconds = now_seconds() - before;
+    cost.call_seconds = clock_seconds(clock) - before;
     MUST(cu.cuStreamSynchronize(stream));
-    cost.all_seconds = now_seconds() - before;
+    cost.all_seconds = clock_seconds(clock) - before;
     cost.device_bytes_taken = (int64_t)free_before - (int64_t)free_device_bytes();
     cost.right = !check || holds(probe, memory, bytes, expected, stream);
     MUST(cu.cuMemFree(memory));
@@ -98,13 +100,15 @@ void part_readmostly(struct probe *probe)
 {
     const uint64_t sizes_mib[] = {probe->bytes < 512 * MIB ? 4 : 32, 2};
     CUstream stream = stream_new();
+    struct clock clock;
+    clock_begin(&clock, probe);
     for (size_t size = 0; size < sizeof sizes_mib / sizeof *sizes_mib; size++) {
         uint64_t bytes = sizes_mib[size] * MIB;
         for (size_t row = 0; row < sizeof steps / sizeof *steps; row++) {
-            struct cost best = measure(probe, row, bytes, true, stream); /* it warms up */
+            struct cost best = measure(&clock, row, bytes, true, stream); /* it warms up */
             bool right = best.right;
             for (int i = 0; i < probe->repeat; i++) {
-                struct cost cost = measure(probe, row, bytes, false, stream);
+                struct cost cost = measure(&clock, row, bytes, false, stream);
                 if (cost.all_seconds < best.all_seconds) best = cost;
             }
             printf("{\"part\": \"readmostly\", \"step\": \"%s\", \"bytes\": %llu, \"call_us\": %.2f, "
@@ -113,5 +117,6 @@ void part_readmostly(struct probe *probe)
                    best.all_seconds * 1e6, (long long)best.device_bytes_taken, right ? "true" : "false");
         }
     }
+    clock_end(&clock);
     MUST(cu.cuStreamDestroy(stream));
 }
