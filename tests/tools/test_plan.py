@@ -187,6 +187,11 @@ class Plan(ToolTest):
             two, = self.plan("--budget", "0.5", "--link-gbs", "50", "--driver", "580", "--workers", "2", self.trace)
             self.assertLess(two["step_ns"], real["step_ns"])
 
+    def test_the_driver_is_named(self):
+        for options, said in (((), "100 us for each 2 MiB to the host, 16 us to the device, by 1 thread: the driver 580.\n"),
+                              (("--driver", "ideal", "--both", "80"), "80 % of it while both directions are in use: the driver ideal.\n")):
+            self.assertIn(said, sluice("plan", "--chunk", "2M", "--no-least", "--budget", "0.5", *options, self.trace).stdout)
+
     def moved(self, in_ns, out_ns, together_ns, *options, chunk=2 * MIB):
         """What is foretold from a run whose chunks took `in_ns` and `out_ns` alone, and `together_ns` where both directions were in use."""
         records = sweep()

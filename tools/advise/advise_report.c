@@ -43,6 +43,7 @@ static void print_run(const struct situation *s, FILE *to)
         fprintf(to, "the times of %" PRIu64 " launches are guessed.\n", s->guessed);
     else
         fputs("all times are measured.\n", to);
+    plan_tell_driver(to, &s->setting.driver);
     if (!s->job->programs[0].steps)
         fputs("No training steps were found: an iteration is what repeats, and may be several steps.\n", to);
     if (s->streams > 1)

@@ -54,6 +54,22 @@ void plan_print_driver(struct json *json, const struct sl_sim_driver *driver)
     json_number(json, "map_ns", driver->map_ns);
 }
 
+void plan_tell_driver(FILE *to, const struct sl_sim_driver *driver)
+{
+    if (!driver->workers) {
+        fprintf(to,
+                "A movement takes its bytes over the link's speed, or %" PRIu32
+                " %% of it while both directions are in use: the driver ideal.\n",
+                driver->both_percent);
+        return;
+    }
+    fprintf(to,
+            "Page tables take %.0f us for each 2 MiB to the host, %.0f us to the device, by %" PRIu32
+            " thread%s: the driver %s.\n",
+            driver->map_ns / 1e3, driver->unmap_ns / 1e3, driver->workers, driver->workers == 1 ? "" : "s",
+            sl_sim_driver_names[driver->number]);
+}
+
 bool plan_take_speed(const char *word, uint64_t *bytes_per_s)
 {
     char *end;

@@ -2,6 +2,8 @@
 #ifndef SLUICE_TOOL_PLAN_DRIVER_H
 #define SLUICE_TOOL_PLAN_DRIVER_H
 
+#include <stdio.h>
+
 #include "sim/sim_driver.h"
 #include "tools/text/json.h"
 
@@ -43,6 +45,9 @@ bool plan_take_driver(const struct plan_driver_words *words, struct sl_sim_drive
 
 /* Writes its name and what of it can be chosen. */
 void plan_print_driver(struct json *json, const struct sl_sim_driver *driver);
+
+/* Says it in a sentence. */
+void plan_tell_driver(FILE *to, const struct sl_sim_driver *driver);
 
 /* Reads a speed in GB/s. False: it is not one. */
 bool plan_take_speed(const char *word, uint64_t *bytes_per_s);

@@ -134,6 +134,7 @@ static void print_program(const struct plan_report *report)
            whole               ? ""
            : has_ranks(report) ? ", the first ones of the traces"
                                : ", the first ones of the trace");
+    plan_tell_driver(stdout, &report->predictions->at[0].setting.driver);
     if (lost) printf("%" PRIu64 " records of this part are lost: the figures may be wrong.\n", lost);
     if (guessed)
         printf(
