@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes tables of BUILD/benchmarks/policies.json: writes DOCS/policies.md, with mechanisms.md in it, and in
-DOCS/benchmarks.md what is between the marks.
+DOCS/benchmarks.md what is between the marks. Of BUILD/benchmarks/policies-580.json: the last part of DOCS/policies.md. Where
+one of the files is missing, its tables stay.
 
 usage: policy_tables.py BUILD DOCS
 """
@@ -8,6 +9,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import statistics
 import sys
 
@@ -24,6 +26,7 @@ counts as a write, as with CUDA's unified memory.
 The means of the predictable programs. *Above the bound*: how much longer a step of `plan` takes than the bound. The
 other columns: how many times as long a step takes as with `plan`.
 """
+REAL = "## With NVIDIA's driver 580, at 52 GB/s"
 MARKS = "<!-- from policy_tables.py -->\n", "<!-- end -->\n"
 
 
@@ -84,6 +87,38 @@ def all_tables(rows):
         table(["", "budget", *POLICIES], lines(lambda row: (short(1e3 * row[p]["stall_seconds"]) for p in POLICIES)))
 
 
+def ideal_times(text):
+    """Milliseconds of plan at 52 GB/s with the ideal driver, by program and share, as the page has them."""
+    part = text.split("## Time of a step at 52 GB/s, in ms")[1].split("\n## ")[0]
+    rows = re.findall(r"(?m)^\| (\S+) \| (0\.\d+) \|(.*)\|$", part)
+    return {(name, float(share)): float(cells.split("|")[len(POLICIES) - 1]) for name, share, cells in rows}
+
+
+def real_tables(rows, ideal):
+    def cases(share):
+        return [(name, rows.policies(name, LINKS_GBS[0], share)) for name in rows.names]
+
+    def times(name, case):
+        return [short(1e3 * case[p]["seconds"]) for p in POLICIES] + [short(1e3 * case["plan"]["seconds"] / ideal[name, case["plan"]["budget"]])]
+
+    print(f"""
+{REAL}
+
+The tables above are of the ideal driver, the only one that the bound knows. Here movements cost what
+[driver-model.md](driver-model.md) says, in one thread of the driver's (`policies.py BUILD --driver 580`). Means of the
+predictable programs: how many times as long a step of `plan` takes as with the ideal driver, and how many times as long the
+other policies take as `plan`. What `driver` evicts gets no page-table entries for the CPU.
+""")
+    means_of = [(share, [(name, case) for name, case in cases(share) if name not in UNPREDICTABLE]) for share in SHARES]
+    table(["budget", "plan, times ideal", *POLICIES[:-1]], (
+        (share, f"{statistics.mean(1e3 * case['plan']['seconds'] / ideal[name, share] for name, case in found):.2f}",
+         *(f"{statistics.mean(case[p]['seconds'] / case['plan']['seconds'] for _, case in found):.2f}" for p in POLICIES[:-1]))
+        for share, found in means_of))
+    print("\nTime of a step in ms, and how many times as long `plan` takes as with the ideal driver:\n")
+    table(["", "budget", *POLICIES, "times ideal"],
+          ((name, share, *times(name, rows.policies(name, LINKS_GBS[0], share))) for name in rows.names for share in SHARES))
+
+
 def summary(rows):
     """How far plan is above the bound, in percent. What cannot be predicted: times at half of the need."""
     def cell(plan):
@@ -100,20 +135,33 @@ def summary(rows):
                                       f"{1e3 * (row['plan']['bound_seconds'] or 0):.0f}") for name, row in lines))
 
 
-def printed(tables, rows):
+def printed(tables, *arguments):
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        tables(rows)
+        tables(*arguments)
     return out.getvalue()
+
+
+def read(path):
+    """Rows; None: the file is missing."""
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return Rows(json.load(file))
 
 
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     build, docs = sys.argv[1:]
-    with open(os.path.join(build, "benchmarks", "policies.json"), encoding="utf-8") as file:
-        rows = Rows(json.load(file))
-    with open(os.path.join(docs, "policies.md"), "w", encoding="utf-8") as file:
-        file.write(printed(all_tables, rows))
+    rows, real = (read(os.path.join(build, "benchmarks", name)) for name in ("policies.json", "policies-580.json"))
+    page = os.path.join(docs, "policies.md")
+    with open(page, encoding="utf-8") as file:
+        before, mark, after = file.read().partition(f"\n{REAL}")
+    text = printed(all_tables, rows) if rows else before
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(text + (printed(real_tables, real, ideal_times(text)) if real else mark + after))
+    if not rows:
+        return
     path = os.path.join(docs, "benchmarks.md")
     with open(path, encoding="utf-8") as file:
         before, rest = file.read().split(MARKS[0])
