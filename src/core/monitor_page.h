@@ -9,8 +9,8 @@
  *
  * Readers only read, and only what belongs to their user; root reads everybody's pages. A link to a process
  * that has no page any more is removed by the user's next managed process. Containers that share the folder
- * leave each other's links alone. A child after fork has no part in
- * the page. The layout has a version: readers of another build can read it.
+ * leave each other's links alone. A child after fork has no part in the page. The layout has a version:
+ * readers of another build can read it.
  */
 #ifndef SLUICE_MONITOR_PAGE_H
 #define SLUICE_MONITOR_PAGE_H

@@ -55,7 +55,11 @@ def main():
     real = names[:2] == ["--driver", "580"]
     bench = Bench(build, "580" if real else "ideal")
     path = os.path.join(bench.folder, "policies-580.json" if real else "policies.json")
-    rows = run(bench, names[2 if real else 0:] or CASES)
+    names = names[2 if real else 0:]
+    unknown = set(names) - set(CASES)
+    if unknown:
+        sys.exit(f"policies.py: no program {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    rows = run(bench, names or CASES)
     with open(path, "w", encoding="utf-8") as file:
         json.dump(rows, file, indent=1)
     print(f"{len(rows)} rows in {path}")
