@@ -26,7 +26,7 @@ size_t sl_history_believed(struct sl_history *history)
     return sl_confidence_left(&history->confidence, streak, sl_history_period(history));
 }
 
-/* Several streams are in use, and their common string was mispredicted again. */
+/* Several streams are in use, and a symbol that had come before was mispredicted again. */
 static void note_trouble(struct sl_history *history)
 {
     uint64_t halves = (history->fed - history->trouble_at) / FORGOTTEN;
@@ -65,8 +65,10 @@ static bool feed_stream(struct sl_history *history, sl_symbol symbol, uint32_t s
 bool sl_history_feed_rest(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves,
                           bool whole)
 {
+    bool is_new = symbol >= history->seen; /* nothing could have predicted it */
+    if (is_new) history->seen = symbol + 1;
     if (history->interleaver) return feed_stream(history, symbol, stream, whole);
-    if (!whole && interleaves && SL_HAS(INTERLEAVER)) note_trouble(history);
+    if (!whole && !is_new && interleaves && SL_HAS(INTERLEAVER)) note_trouble(history);
     return whole;
 }
 
@@ -96,4 +98,5 @@ void sl_history_forget(struct sl_history *history)
     drop_interleaver(history);
     history->streak = 0;
     history->iteration_end = 0;
+    history->seen = 0;
 }

@@ -18,9 +18,10 @@ struct sl_history {
     bool interleaved;                   /* the interleaver's prediction counts, not the predictor's */
     uint64_t interleaver_gained; /* symbols predicted by the interleaver, minus those that the predictor
                                     predicted meanwhile */
-    uint32_t troubles;           /* recent mispredictions */
+    uint32_t troubles;           /* recent mispredictions of symbols that had come before */
     uint64_t trouble_at;         /* symbols fed by the last of them */
     uint64_t fed;                /* symbols so far */
+    sl_symbol seen;              /* all symbols that came are less: they are numbered as they come first */
     uint64_t moves;              /* placement.moves at the last allocation */
     uint64_t strays;             /* allocations placed in another chunk than predicted */
     uint64_t iteration_end;
