@@ -51,6 +51,17 @@ class Advise(ToolTest):
         row, = json.loads(result.stdout)["predictions"]
         return row["step_ns"]
 
+    def test_the_recorded_policy(self):
+        for recorded, expected in (("lru", "lru"), ("off", "plan"), (None, "plan")):
+            trace = self.write(([("metadata", {"time": 500}, f"policy={recorded}")] if recorded else []) + sweep())
+            self.assertEqual(self.ask("--budget", "64M", "--chunk", "2M", trace)["policy"], expected)
+        trace = self.write([("metadata", {"time": 500}, "policy=clairvoyant\x1b[1m")] + sweep())
+        result = sluice("advise", "--budget", "64M", trace)
+        self.assertEqual(result.returncode, 1, result)
+        self.assertRegex(result.stderr, r"^sluice: the trace is of the policy 'clairvoyant.*', which this version does not know; it takes .*plan.*\n$")
+        self.assertNotIn("\x1b", result.stderr)
+        self.ask("--budget", "64M", "--policy", "lru", trace)
+
     def test_a_larger_budget_that_pays(self):
         trace = self.write(sweep())
         answer = self.ask("--budget", "32M", "--chunk", "2M", trace)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "tools/advise/advice.h"
 #include "tools/analyses/info.h"
 #include "tools/plan/plan_measure.h"
@@ -27,14 +28,18 @@ bool trials_run(const struct replay_job *job, struct trial *trials, size_t count
     return good;
 }
 
-/* A policy of the recorded run that can be replayed. The texts of a trace are not trusted. */
-static const char *recorded_policy(const struct model *model)
+/* The policy of the recorded run; of one that moved nothing, the default. */
+static bool set_policy(struct situation *s, const struct model *model)
 {
-    static const char *const policies[] = {"plan", "next", "belady", "lru", "demand", "driver"};
     const char *recorded = model_metadata(model, "policy");
-    for (size_t i = 0; recorded && i < sizeof(policies) / sizeof(*policies); i++)
-        if (!strcmp(recorded, policies[i])) return policies[i];
-    return "plan";
+    char allowed[200];
+    if (!recorded || !strcmp(recorded, "off")) recorded = "plan";
+    if (!sl_options_check("SLUICE_POLICY", recorded, allowed, sizeof(allowed)))
+        return failure("the trace is of the policy '%s', which this version does not know; it takes %s",
+                       recorded, allowed),
+               false;
+    s->setting.policy = recorded;
+    return true;
 }
 
 static bool is_chunk(uint64_t bytes)
@@ -42,7 +47,7 @@ static bool is_chunk(uint64_t bytes)
     return bytes >= SL_BLOCK_BYTES && bytes <= SL_GIB && !(bytes & (bytes - 1));
 }
 
-static void set(struct situation *s, const struct situation_wish *wish)
+static bool set(struct situation *s, const struct situation_wish *wish)
 {
     const struct model *model = s->job->models[0];
     const char *daemon = model_metadata(model, "daemon");
@@ -63,7 +68,7 @@ static void set(struct situation *s, const struct situation_wish *wish)
     if (!is_chunk(chunk) || too_large) chunk = usual;
     s->setting.budget_bytes = budget;
     s->setting.chunk_bytes = chunk;
-    s->setting.policy = wish->policy ? wish->policy : recorded_policy(model);
+    s->setting.policy = wish->policy;
     s->setting.backing = wish->backing;
     s->setting.in_bytes_per_s = link.in_bytes_per_s;
     s->setting.out_bytes_per_s = link.out_bytes_per_s;
@@ -72,6 +77,7 @@ static void set(struct situation *s, const struct situation_wish *wish)
     s->setting.plan_attempts = wish->plan_attempts;
     s->setting.plans_beside = !s->daemon_inline;
     s->setting.meets_over_link = plan_job_meets_over(&link, s->job->job.meetings, PLAN_PEERS_AUTO);
+    return wish->policy || set_policy(s, model);
 }
 
 bool situation_find(const struct plan_job *job, const struct situation_wish *wish, struct situation *out)
@@ -79,7 +85,7 @@ bool situation_find(const struct plan_job *job, const struct situation_wish *wis
     struct situation s = {.job = job, .need_bytes = plan_job_peak(&job->job)};
     struct trial trials[2];
     memset(&s.setting, 0, sizeof(s.setting));
-    set(&s, wish);
+    if (!set(&s, wish)) return false;
     s.streams = job->models[0]->streams.count;
     for (size_t r = 0; r < job->count; r++) {
         s.launches += job->programs[r].launches;
