@@ -14,7 +14,7 @@ MESON_WHEEL="meson>=1.0,<2"
 # What is needed, as command:package or, found by pkg-config, module:package.
 SETUP_COMMANDS="cc:gcc c++:g++ ninja:ninja-build meson:meson pkg-config:pkg-config python3:python3"
 [ -z "${SETUP_VALGRIND:-}" ] || SETUP_COMMANDS+=" valgrind:valgrind"
-SETUP_MODULES="cmocka:libcmocka-dev libzstd:libzstd-dev liblz4:liblz4-dev libxxhash:libxxhash-dev libcjson:libcjson-dev
+SETUP_MODULES="cmocka:libcmocka-dev libzstd:libzstd-dev liblz4:liblz4-dev libxxhash:libxxhash-dev
 mpfr:libmpfr-dev openblas:libopenblas-pthread-dev jemalloc:libjemalloc-dev libdw:libdw-dev
 ncursesw:libncurses-dev"
 
