@@ -241,8 +241,8 @@ void sl_graph_pieces_enable(struct sl_graph_pieces *pieces, CUgraphNode node, bo
     if (!ok) sl_graph_pieces_give_up(pieces);
 }
 
-/* Whether a piece exceeds the budget and could be cut. */
-static bool is_too_large(struct sl_graph_pieces *pieces, uint64_t budget_bytes)
+/* Returns whether a piece exceeds the budget and could be cut; if none does, they count as checked. */
+static bool find_too_large(struct sl_graph_pieces *pieces, uint64_t budget_bytes)
 {
     for (size_t p = 0; p < pieces->cut.piece_count; p++) {
         const struct sl_footprint *footprint = sl_graph_pieces_footprint(pieces, p);
@@ -256,7 +256,7 @@ static bool is_too_large(struct sl_graph_pieces *pieces, uint64_t budget_bytes)
 size_t sl_graph_pieces_cut(struct sl_graph_pieces *pieces, uint64_t budget_bytes)
 {
     bool again = !pieces->cut.piece_count || budget_bytes < pieces->budget_bytes ||
-                 (pieces->grown && is_too_large(pieces, budget_bytes));
+                 (pieces->grown && find_too_large(pieces, budget_bytes));
     CUstreamCaptureMode before;
     if (again && relax(&before)) {
         sl_graph_cut(&pieces->cut, budget_bytes / BUDGET_PART);

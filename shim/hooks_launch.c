@@ -1,4 +1,4 @@
-/* Kernel launches, the hot path: nothing here allocates, locks or asks the driver. */
+/* Kernel launches, the hot path. core/launch_path.c does the work. */
 #include "driver.h"
 #include "nccl.h"
 #include "work.h"

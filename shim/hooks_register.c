@@ -14,16 +14,16 @@ CUresult sl_hook_cuMemAllocHost_v2(struct sl_call call, sl_fn_cuMemAllocHost_v2 
                                    size_t bytes)
 {
     (void)call;
-    return sl_runtime_may_pin(bytes) ? real(pointer, bytes)
-                                     : sl_driver_refusal_or(0, CUDA_ERROR_OUT_OF_MEMORY);
+    return sl_runtime_take_pinnable(bytes) ? real(pointer, bytes)
+                                           : sl_driver_refusal_or(0, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 CUresult sl_hook_cuMemHostAlloc(struct sl_call call, sl_fn_cuMemHostAlloc *real, void **pointer, size_t bytes,
                                 unsigned flags)
 {
     (void)call;
-    return sl_runtime_may_pin(bytes) ? real(pointer, bytes, flags)
-                                     : sl_driver_refusal_or(0, CUDA_ERROR_OUT_OF_MEMORY);
+    return sl_runtime_take_pinnable(bytes) ? real(pointer, bytes, flags)
+                                           : sl_driver_refusal_or(0, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 CUresult sl_hook_cuMemHostRegister_v2(struct sl_call call, sl_fn_cuMemHostRegister_v2 *real, void *pointer,
@@ -31,7 +31,7 @@ CUresult sl_hook_cuMemHostRegister_v2(struct sl_call call, sl_fn_cuMemHostRegist
 {
     (void)call;
     if (sl_session_owns_part((uintptr_t)pointer, bytes)) return refuse(pointer);
-    return sl_runtime_may_register((uintptr_t)pointer, bytes)
+    return sl_runtime_take_registrable((uintptr_t)pointer, bytes)
                ? real(pointer, bytes, flags)
                : sl_driver_refusal_or(0, CUDA_ERROR_OUT_OF_MEMORY);
 }

@@ -62,7 +62,7 @@ bool sl_check_failed(struct sl_check_place *place)
 
 #endif
 
-bool sl_check_is_due(_Atomic size_t *spent, size_t elements)
+bool sl_check_spend(_Atomic size_t *spent, size_t elements)
 {
     if (atomic_fetch_add_explicit(spent, SL_CHECK_SHARE, memory_order_relaxed) + SL_CHECK_SHARE < elements)
         return false;

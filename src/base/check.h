@@ -41,8 +41,9 @@ struct sl_check_place {
 bool sl_check_failed(struct sl_check_place *place) __attribute__((cold));
 /* Called by SL_HOLDS: notes the invariant for this thread's next failed check. Returns false. */
 bool sl_invariant_broken(const char *file, int line, const char *invariant) __attribute__((cold));
-/* Whether a check with this *spent may visit `elements` elements at present: see SL_CHECK_ALL_SPARINGLY. */
-bool sl_check_is_due(_Atomic size_t *spent, size_t elements);
+/* Adds a call to *spent. Returns whether a check with this *spent may visit `elements` elements at present:
+ * see SL_CHECK_ALL_SPARINGLY. */
+bool sl_check_spend(_Atomic size_t *spent, size_t elements);
 /* Writes "check failed: ..." to stderr and aborts. Only where all checks are compiled in. */
 void sl_check_end(const char *format, ...) __attribute__((noreturn, cold, format(printf, 1, 2)));
 
@@ -95,7 +96,7 @@ static inline bool sl_check_not_(size_t of_expression)
 #define SL_CHECK_ALL_SPARINGLY(elements, expression)                                                         \
     do {                                                                                                     \
         static _Atomic size_t spent_;                                                                        \
-        if (sl_check_is_due(&spent_, (elements))) SL_CHECK_EVALUATED_(expression, #expression);              \
+        if (sl_check_spend(&spent_, (elements))) SL_CHECK_EVALUATED_(expression, #expression);               \
     } while (0)
 #else
 #define SL_CHECK_ALL_SPARINGLY(elements, expression)                                                         \

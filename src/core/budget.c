@@ -170,8 +170,9 @@ static bool look(struct sl_budget *budget)
     return gives_way;
 }
 
-/* Precondition: no other thread runs look(). */
-static bool is_time(struct sl_budget_watch *watch, sl_tick tick)
+/* Returns whether it is time to look again, and counts that as a look. Precondition: no other thread runs
+ * look(). */
+static bool begin_look(struct sl_budget_watch *watch, sl_tick tick)
 {
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
     if (watch->looked_at_ns && now < watch->looked_at_ns + BETWEEN_LOOKS_NS) return false;
@@ -188,7 +189,7 @@ bool sl_budget_look(struct sl_budget *budget, bool now)
     sl_tick last = atomic_load_explicit(&watch->looked_at, memory_order_relaxed);
     if (!now && tick < last + LAUNCHES_BETWEEN_LOOKS) return false;
     if (budget->policy->memory != SL_MEMORY_MOVED || atomic_exchange(&watch->looking, true)) return false;
-    if (!watch->refused && !atomic_load(&budget->streams->captures) && (now || is_time(watch, tick)))
+    if (!watch->refused && !atomic_load(&budget->streams->captures) && (now || begin_look(watch, tick)))
         gives_way = look(budget);
     atomic_store(&watch->looking, false);
     return gives_way;

@@ -41,17 +41,17 @@ bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
     return true;
 }
 
-bool sl_runtime_may_pin(uint64_t bytes)
+bool sl_runtime_take_pinnable(uint64_t bytes)
 {
     struct sl_core *core = sl_core_running(), *first = core ? sl_core_started(0) : NULL;
     if (!core || core->policy->memory == SL_MEMORY_NOTED) return true;
     sl_lock(&first->order);
-    bool may = sl_host_share_may_pin(&first->host, bytes);
+    bool may = sl_host_share_take_pinnable(&first->host, bytes);
     sl_unlock(&first->order);
     return may;
 }
 
-bool sl_runtime_may_register(uint64_t address, uint64_t bytes)
+bool sl_runtime_take_registrable(uint64_t address, uint64_t bytes)
 {
-    return !sl_runtime_running() || sl_runtime_may_pin(sl_host_pages_missing(address, bytes));
+    return !sl_runtime_running() || sl_runtime_take_pinnable(sl_host_pages_missing(address, bytes));
 }

@@ -10,11 +10,11 @@
  * host memory and the device have room for. False: ask the driver. */
 bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
 
-/* Whether the program may take `bytes` bytes of host memory that the driver pins. False: host memory would
- * not suffice for what it has allocated on the device, and the kernel would end it. What is pinned is
- * subtracted from what allocations may still get. */
-bool sl_runtime_may_pin(uint64_t bytes);
+/* Gives the program `bytes` bytes of host memory that the driver pins: they are subtracted from what
+ * allocations may still get. False: host memory would not suffice for what it has allocated on the device,
+ * and the kernel would end it. */
+bool sl_runtime_take_pinnable(uint64_t bytes);
 /* The same for memory of the program that the driver is about to pin, as far as it has no pages yet. */
-bool sl_runtime_may_register(uint64_t address, uint64_t bytes);
+bool sl_runtime_take_registrable(uint64_t address, uint64_t bytes);
 
 #endif

@@ -330,7 +330,7 @@ uint64_t sl_host_share_device_room(const struct sl_host_share *share)
     return share->of_device ? share->pinnable_bytes : UINT64_MAX;
 }
 
-bool sl_host_share_may_pin(struct sl_host_share *share, uint64_t bytes)
+bool sl_host_share_take_pinnable(struct sl_host_share *share, uint64_t bytes)
 {
     if (!share->watched || !share->placement) return true;
     if (bytes > share->pinnable_bytes / LOOK_PART) sl_host_share_look(share);

@@ -76,9 +76,9 @@ void sl_host_share_limit(struct sl_host_share *share, struct sl_placement *place
 void sl_host_share_look(struct sl_host_share *share);
 /* The same if the last look was long ago. */
 void sl_host_share_look_again(struct sl_host_share *share);
-/* Whether the program may pin `bytes` bytes: false if half of the reserve, or what chunks were promised,
- * would then be missing. The next allocation looks what is left. */
-bool sl_host_share_may_pin(struct sl_host_share *share, uint64_t bytes);
+/* Gives the program `bytes` bytes to pin. False: half of the reserve, or what chunks were promised, would
+ * then be missing. The next allocation looks what is left. */
+bool sl_host_share_take_pinnable(struct sl_host_share *share, uint64_t bytes);
 /* The most that memory of the device may take of the host's, as of the last look; UINT64_MAX: it takes none.
  */
 uint64_t sl_host_share_device_room(const struct sl_host_share *share);

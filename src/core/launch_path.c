@@ -234,7 +234,7 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
     launch->meets_peers = may_meet_peers(core, launch, context->kernel);
     if (context->beside) context->in_sequence = 0; /* only for speed */
     if (context->in_sequence) {
-        if (sl_stream_must_join(&core->streams, context->stream, context->in_sequence))
+        if (sl_stream_note_join(&core->streams, context->stream, context->in_sequence))
             context->stall = sl_stall_new(&core->stalls);
         else
             context->in_sequence = 0;

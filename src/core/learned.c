@@ -61,7 +61,7 @@ static void complain(struct file *file, enum sl_status status, bool is_one)
 }
 
 /* False: the profile is another version's or program's. */
-static bool is_ours(struct file *file)
+static bool accept(struct file *file)
 {
     const struct sl_profile *profile = &file->profile;
     const char *which;
@@ -122,7 +122,7 @@ static struct file *open_file(const char *option)
     enum sl_status status = sl_profile_read(file->path, &file->profile, &is_one);
     if (status)
         complain(file, status, is_one);
-    else if (!is_ours(file))
+    else if (!accept(file))
         sl_profile_free(&file->profile);
     file->is_shared = file->profile.other_count > 0;
     file->wanted = file->profile.wanted;

@@ -67,7 +67,7 @@ bool sl_planning_knows_place(const struct sl_planning *planning)
 }
 
 /* After a launch that did not match: whether the launches match the plan again, or the plan was cancelled. */
-bool sl_planning_is_on_its_way(struct sl_planning *planning)
+bool sl_planning_find_way(struct sl_planning *planning)
 {
     struct sl_schedule *schedule = planning->schedule;
     const struct sl_history *history = planning->history;

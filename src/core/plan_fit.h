@@ -10,9 +10,9 @@
 
 struct sl_planning;
 
-/* Whether planning may go on: true if the launches match the plan (again), or the plan was cancelled. False:
- * undecided after a launch that did not match. */
-bool sl_planning_is_on_its_way(struct sl_planning *planning);
+/* After a launch that did not match the plan: delays or cancels the plan, or waits for further launches.
+ * Returns whether planning may go on: the launches match the plan (again), or the plan was cancelled. */
+bool sl_planning_find_way(struct sl_planning *planning);
 
 /* Whether the predictor is sure where the program is: enough symbols in a row were predicted, or a long
  * context matches. */

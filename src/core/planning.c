@@ -46,8 +46,8 @@ static struct sl_plan_lessons *lessons(struct sl_planning *planning)
     return &planning->lessons;
 }
 
-/* Whether the prediction is trusted for longer than the active plan covers. */
-static bool is_believed(struct sl_planning *planning)
+/* Judges the predictions of late. Returns whether they are trusted for longer than the active plan covers. */
+static bool judge(struct sl_planning *planning)
 {
     const struct sl_schedule *schedule = planning->schedule;
     sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > planning->ticks->now
@@ -74,8 +74,9 @@ static bool is_first_of_profile(const struct sl_planning *planning)
     return planning->history->primed_symbols && !planning->begun_at;
 }
 
-/* Whether the first plan of a simulated run is still held back: see sl_backend.first_plan_late. */
-static bool first_waits(struct sl_planning *planning)
+/* Holds back the first plan of a simulated run: see sl_backend.first_plan_late. Returns whether it still is.
+ */
+static bool delay_first(struct sl_planning *planning)
 {
     if (planning->begun_at || planning->first_late <= 0) return false;
     uint64_t fed = planning->history->fed;
@@ -84,18 +85,19 @@ static bool first_waits(struct sl_planning *planning)
     return (double)(fed - planning->first_from) < late;
 }
 
-static bool is_time(struct sl_planning *planning)
+/* Returns whether a plan has to begin now. */
+static bool find_time(struct sl_planning *planning)
 {
     const struct sl_schedule *schedule = planning->schedule;
     sl_tick now = planning->ticks->now;
     if (is_first_of_profile(planning)) return true;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
-        return may_begin_anew(planning) && is_believed(planning) && !first_waits(planning);
+        return may_begin_anew(planning) && judge(planning) && !delay_first(planning);
     if (planning->planner && sl_relayout_is_due(&planning->forecast.relayout, planning->history))
-        return is_believed(planning);
+        return judge(planning);
     size_t lead = planning->lead_eighths ? schedule->steps.serve * planning->lead_eighths / EIGHTHS : 1;
     return (!planning->planner || now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS) &&
-           now + lead >= schedule->end_tick && is_believed(planning);
+           now + lead >= schedule->end_tick && judge(planning);
 }
 
 /* --- forecast --- */
@@ -286,11 +288,11 @@ static void begin(struct sl_planning *planning)
     planning->stage = SL_PLANNING_FORECAST;
 }
 
-static bool has_work(struct sl_planning *planning)
+static bool find_work(struct sl_planning *planning)
 {
     switch (planning->stage) {
     case SL_PLANNING_IDLE:
-        return is_time(planning);
+        return find_time(planning);
     case SL_PLANNING_FORECAST:
         return true;
     default: {
@@ -328,7 +330,7 @@ static void do_stages(struct sl_planning *planning)
     do {
         before = (int)planning->stage;
         do_stage(planning);
-    } while ((int)planning->stage != before && sl_planner_is_here(planning->planner) && has_work(planning));
+    } while ((int)planning->stage != before && sl_planner_is_here(planning->planner) && find_work(planning));
 }
 
 void sl_planning_go_on(struct sl_planning *planning)
@@ -338,8 +340,7 @@ void sl_planning_go_on(struct sl_planning *planning)
         if (atomic_load(&planning->schedule->active)) sl_planning_cancel(planning, SL_CANCEL_CHECK);
         return;
     }
-    if (!sl_planning_is_on_its_way(planning) || !sl_planning_knows_place(planning) || !has_work(planning))
-        return;
+    if (!sl_planning_find_way(planning) || !sl_planning_knows_place(planning) || !find_work(planning)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);
     do_stages(planning);
     uint64_t ns = sl_clock_ns(CLOCK_MONOTONIC) - start;

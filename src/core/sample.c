@@ -71,8 +71,9 @@ void sl_sampler_close(struct sl_sampling *sampling, bool device_gone)
     free(sampler);
 }
 
-/* Whether the trace gets a sample of this symbol now. */
-static bool is_for_trace(struct sl_sampling *sampling, const struct sl_symbol_record *symbol, bool resident)
+/* Counts a launch for the trace. Returns whether it gets a sample of this symbol now. */
+static bool count_for_trace(struct sl_sampling *sampling, const struct sl_symbol_record *symbol,
+                            bool resident)
 {
     struct sl_sampler *sampler = sampling->sampler;
     if (!sampler->every || ++sampler->since < sampler->every_first || !resident) return false;
@@ -94,9 +95,10 @@ static bool is_traced_collective(const struct sl_sampler *sampler, const struct 
     return sampler->every && launch->kind == SL_LAUNCH_COLLECTIVE;
 }
 
-/* Whether planning or successor prefetch needs a sample of this symbol. The distance between samples of
- * well-known symbols is random, so that they do not hit the same launches in each iteration. */
-static bool is_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
+/* Returns whether planning or successor prefetch needs a sample of this symbol, and counts it as begun. The
+ * distance between samples of well-known symbols is random, so that they do not hit the same launches in each
+ * iteration. */
+static bool begin_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
 {
     struct sl_sampler *sampler = sampling->sampler;
     bool steady = sampling->history->streak >= SL_STEADY_STREAK;
@@ -196,8 +198,8 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
     struct sl_sampler *sampler = sampling->sampler;
     struct sl_symbol_record *known = &sampling->symbols->records[symbol];
     bool collective = is_traced_collective(sampler, launch);
-    bool in_turn = !collective && is_for_trace(sampling, known, resident), traced = collective || in_turn;
-    if (sampler->refused || (!traced && !(resident && is_for_plan(sampling, symbol)))) return NULL;
+    bool in_turn = !collective && count_for_trace(sampling, known, resident), traced = collective || in_turn;
+    if (sampler->refused || (!traced && !(resident && begin_for_plan(sampling, symbol)))) return NULL;
     if (atomic_load_explicit(&sampling->streams->captures, memory_order_relaxed)) return NULL;
     if (sl_ticks_submitted(sampling->ticks) != launch->tick - 1)
         return NULL; /* another thread's launch may come between the events */

@@ -19,7 +19,7 @@
 #include "base/locks.h"
 #include "device/backend.h"
 
-#define SL_BEHIND_STREAMS 64   /* equals SL_STREAMS */
+#define SL_BEHIND_STREAMS 64   /* SL_STREAMS; streams.c checks it */
 #define SL_BEHIND_PENDING 256  /* collectives that are not known to be over */
 #define SL_BEHIND_EVENTS 1024u /* events of the program; a power of two */
 

@@ -54,7 +54,7 @@ static sl_event_handle event_for(struct sl_link_direction *direction, const stru
     if (sequence <= count) return atomic_load(event_at(direction, sequence));
     uint64_t oldest = sequence - count;
     bool free = sl_link_direction_known_done(direction, oldest) ||
-                (ask && sl_link_direction_is_done(direction, backend, oldest));
+                (ask && sl_link_direction_ask_done(direction, backend, oldest));
     if (!free && count < SL_EVENTS_MOST && new_event(direction, backend, &event) == SL_OK)
         atomic_store(&direction->event_count, count + 1);
     else
@@ -120,8 +120,8 @@ enum sl_status sl_link_direction_wait(struct sl_link_direction *direction, const
     return status;
 }
 
-bool sl_link_direction_is_done(struct sl_link_direction *direction, const struct sl_backend *backend,
-                               uint64_t sequence)
+bool sl_link_direction_ask_done(struct sl_link_direction *direction, const struct sl_backend *backend,
+                                uint64_t sequence)
 {
     if (sl_link_direction_known_done(direction, sequence)) return true;
     if (sequence > atomic_load_explicit(&direction->issued, memory_order_acquire)) return false;

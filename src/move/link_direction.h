@@ -47,8 +47,8 @@ sl_event_handle sl_link_direction_event(const struct sl_link_direction *directio
 bool sl_link_direction_has_event(const struct sl_link_direction *direction, uint64_t sequence);
 
 /* Whether the movement is done. Asks the driver at most once. Any thread. */
-bool sl_link_direction_is_done(struct sl_link_direction *direction, const struct sl_backend *backend,
-                               uint64_t sequence);
+bool sl_link_direction_ask_done(struct sl_link_direction *direction, const struct sl_backend *backend,
+                                uint64_t sequence);
 /* Makes the stream, or NULL: the host, wait for an issued movement. SL_ERR_DRIVER: it may be ahead. Any
  * thread. */
 enum sl_status sl_link_direction_wait(struct sl_link_direction *direction, const struct sl_backend *backend,

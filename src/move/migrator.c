@@ -127,7 +127,7 @@ void sl_migrator_share_link(struct sl_migrator *migrator, uint32_t devices)
 
 bool sl_migrator_done(struct sl_migrator *migrator, struct sl_link_direction *direction, uint64_t sequence)
 {
-    return sl_link_direction_is_done(direction, migrator->backend, sequence);
+    return sl_link_direction_ask_done(direction, migrator->backend, sequence);
 }
 
 /* A movement gets its number just before the driver call. Another thread may see the number before the

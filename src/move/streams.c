@@ -8,6 +8,8 @@
 #include "device/ordering.h"
 #include "move/reuse.h"
 
+_Static_assert(SL_BEHIND_STREAMS == SL_STREAMS, "behind.h has an entry for each stream");
+
 /* Never reused for another thread. */
 static uint64_t this_thread(void)
 {
@@ -59,7 +61,7 @@ uint32_t sl_stream_number(struct sl_streams *streams, sl_stream stream)
     return vacant;
 }
 
-bool sl_stream_must_join(struct sl_streams *streams, uint32_t s, uint64_t sequence)
+bool sl_stream_note_join(struct sl_streams *streams, uint32_t s, uint64_t sequence)
 {
     if (!sequence) return false;
     if (s == SL_SHARED_STREAM) return !sl_migrator_done(streams->migrator, &streams->migrator->in, sequence);

@@ -45,9 +45,10 @@ static inline uint64_t sl_stream_serial(const struct sl_streams *streams, uint32
 /* The number of a stream; CU_STREAM_PER_THREAD is the calling thread's. */
 uint32_t sl_stream_number(struct sl_streams *streams, sl_stream stream);
 
-/* Whether work in stream number `s` has to wait for fetch `sequence`, which the caller then enqueues. Only to
- * save time: another thread that launches on the stream meanwhile does not wait. */
-bool sl_stream_must_join(struct sl_streams *streams, uint32_t s, uint64_t sequence);
+/* Notes that work in stream number `s` waits for fetch `sequence`. Returns whether the caller has to enqueue
+ * that wait: once for each stream. Only to save time: another thread that launches on the stream meanwhile
+ * does not wait. */
+bool sl_stream_note_join(struct sl_streams *streams, uint32_t s, uint64_t sequence);
 
 /* The streams of the set `numbers` on which the calling thread can record an event: at most SL_STREAMS, in
  * *list. None while a stream may be held up (sl_migrator_is_held). Returns their count. */

@@ -19,7 +19,7 @@ struct chunk {
 struct chooser {
     const struct sl_plan_input *in;
     const struct sl_outlook *outlook;
-    const struct sl_policy *policy;
+    const struct sl_choose_options *policy;
     struct sl_choice *choice;
     struct chunk *chunk;
     double *start; /* of each launch, and end of the last; 1 ns more for each, so that all differ */
@@ -59,7 +59,7 @@ static double guided(const struct chooser *c, sl_chunk chunk)
 
 static double price(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
 {
-    const struct sl_policy *policy = c->policy;
+    const struct sl_choose_options *policy = c->policy;
     if (!policy->prices) return 1;
     uint32_t next = p->next != SL_NONE ? p->next : c->outlook->first[chunk];
     double out = policy->least_price + policy->prices->out[p->moment];
@@ -115,7 +115,7 @@ static uint64_t used_bytes(const struct chooser *c, const struct sl_plan_access 
 /* Bytes used remotely cross the link while their launch waits. */
 static bool costs_less_than_remote(const struct chooser *c, uint32_t t, const struct sl_plan_access *use)
 {
-    const struct sl_policy *policy = c->policy;
+    const struct sl_choose_options *policy = c->policy;
     sl_chunk chunk = use->chunk;
     if (!policy->prices) return true;
     double cost = 0, remote = c->out_share;
@@ -296,7 +296,7 @@ static void choose(struct chooser *c)
 }
 
 enum sl_status sl_plan_choose(const struct sl_plan_input *in, const struct sl_outlook *outlook,
-                              const struct sl_policy *policy, struct sl_choice *out)
+                              const struct sl_choose_options *policy, struct sl_choice *out)
 {
     size_t accesses = outlook->access_count;
     struct sl_choice choice = {0};

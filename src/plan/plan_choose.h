@@ -53,7 +53,7 @@ struct sl_prices {
 /* How victims are ranked. Without prices, the victim has the furthest next use (Belady 1966), which needs the
  * fewest copies. With prices, its frame becomes free longest for the cost of its copies, as in weighted
  * caching (Young 1994). */
-struct sl_policy {
+struct sl_choose_options {
     const struct sl_prices *prices; /* may be NULL */
     double least_price;             /* of a copy that nothing waits for; not 0 */
     const struct sl_guide *guide;   /* its victims are cheaper; may be NULL */
@@ -66,7 +66,7 @@ struct sl_policy {
 
 /* Chooses for valid input. On SL_OK release *out with sl_choice_free. */
 enum sl_status sl_plan_choose(const struct sl_plan_input *input, const struct sl_outlook *outlook,
-                              const struct sl_policy *policy, struct sl_choice *out);
+                              const struct sl_choose_options *policy, struct sl_choice *out);
 void sl_choice_free(struct sl_choice *choice); /* accepts a zeroed choice */
 
 /* Delays all movements to the earliest moment that `when` allows. */

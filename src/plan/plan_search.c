@@ -76,7 +76,7 @@ static double cost_ns(const struct search *s)
     return sl_plan_cost_ns(s->course.most_ns, oversize ? 0 : excess, (double)s->in->in_bytes_per_s);
 }
 
-static enum sl_status attempt(struct search *s, const struct sl_policy *policy, struct sl_plan *out)
+static enum sl_status attempt(struct search *s, const struct sl_choose_options *policy, struct sl_plan *out)
 {
     struct sl_plan plan = {0};
     sl_choice_free(&s->choice);
@@ -97,11 +97,11 @@ static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_be
 {
     struct sl_plan plan;
     struct sl_prices p = {s->rows[prices], s->rows[prices + 1]};
-    struct sl_policy policy = {.prices = &p,
-                               .weight_of_rest = way.weight_of_rest,
-                               .least_price = way.least_price,
-                               .part_of_lacking = way.fills ? s->part_of_lacking : 0,
-                               .guide = way.guided ? s->guide : NULL};
+    struct sl_choose_options policy = {.prices = &p,
+                                       .weight_of_rest = way.weight_of_rest,
+                                       .least_price = way.least_price,
+                                       .part_of_lacking = way.fills ? s->part_of_lacking : 0,
+                                       .guide = way.guided ? s->guide : NULL};
     if (attempt(s, &policy, &plan)) return false;
     double cost = cost_ns(s);
     *is_best = cost < s->best_cost_ns && (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
@@ -255,7 +255,8 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
 static enum sl_status start_from_belady(struct search *s, double part_of_lacking, bool *is_best)
 {
     struct sl_plan plan;
-    enum sl_status status = attempt(s, &(struct sl_policy){.part_of_lacking = part_of_lacking}, &plan);
+    enum sl_status status =
+        attempt(s, &(struct sl_choose_options){.part_of_lacking = part_of_lacking}, &plan);
     if (status) return status;
     *is_best = !s->best.actions || s->course.most_ns < s->best_cost_ns;
     sl_plan_free(*is_best ? &s->best : &plan);

@@ -247,8 +247,9 @@ static void code_profile(struct coder *c, struct sl_profile *p)
     code_others(c, p);
 }
 
-/* Whether all references are valid. Accesses are in the order of the symbols. */
-static bool is_consistent(struct sl_profile *p)
+/* Gives each symbol its first access. Returns whether all references are valid. Accesses are in the order of
+ * the symbols. */
+static bool resolve(struct sl_profile *p)
 {
     uint64_t slots = 0, accesses = 0;
     const struct sl_profile_key **key_of;
@@ -278,10 +279,10 @@ static bool is_consistent(struct sl_profile *p)
     return consistent && (!p->symbol_count || p->symbols[0].kind == SL_SYMBOL_LAUNCH);
 }
 
-static bool are_consistent(struct sl_profile *p)
+static bool resolve_all(struct sl_profile *p)
 {
-    bool consistent = is_consistent(p);
-    for (uint32_t i = 0; i < p->other_count && consistent; i++) consistent = is_consistent(&p->others[i]);
+    bool consistent = resolve(p);
+    for (uint32_t i = 0; i < p->other_count && consistent; i++) consistent = resolve(&p->others[i]);
     return consistent;
 }
 
@@ -440,7 +441,7 @@ enum sl_status sl_profile_decode(const uint8_t *bytes, size_t count, struct sl_p
     if (status) return status;
     struct coder c = {.at = payload, .end = payload + payload_bytes};
     code_profile(&c, &profile);
-    if (!c.status && (c.at != c.end || !are_consistent(&profile))) fail(&c, SL_ERR_FORMAT);
+    if (!c.status && (c.at != c.end || !resolve_all(&profile))) fail(&c, SL_ERR_FORMAT);
     free(payload);
     if (c.status)
         sl_profile_free(&profile);

@@ -111,7 +111,7 @@ static enum sl_status move(struct sim *sim, enum sl_sim_way way, uint64_t addres
 {
     struct sl_sim_lane *lane = &sim->lanes[way];
     bool is_real = sim->device.driver.workers, copies = work->bytes[way] > 0;
-    bool idle = (is_real || (copies && way == SL_SIM_OUT)) && sl_sim_lane_is_idle(lane, sim->host_ns);
+    bool idle = (is_real || (copies && way == SL_SIM_OUT)) && sl_sim_lane_settle(lane, sim->host_ns);
     sim->host_ns += sim->device.call_ns;
     if (copies) work->before_ns += sim->device.transfer_ns;
     if (!copies && !work->before_ns && !work->fixed_ns && !work->after_ns) return SL_OK;

@@ -166,7 +166,7 @@ static void begin_work(struct sl_sim_clock *clock, struct stream *stream, const 
 }
 
 /* False: all workers are at work, and the stream is in their queue. */
-static bool has_worker(struct sl_sim_clock *clock, uint32_t s)
+static bool take_worker(struct sl_sim_clock *clock, uint32_t s)
 {
     struct stream *stream = &clock->streams[s];
     if (!clock->workers || stream->state == SERVED) return true;
@@ -262,7 +262,7 @@ static bool do_next(struct sl_sim_clock *clock, uint32_t s)
             arrive(clock, stream, operation->work.meeting);
             return false;
         }
-        if (operation->work.by_worker && !has_worker(clock, s)) return false;
+        if (operation->work.by_worker && !take_worker(clock, s)) return false;
         begin_work(clock, stream, &operation->work);
         clock->busy[clock->busy_count++] = s;
         return false;
@@ -336,8 +336,8 @@ static void flow(struct stream *stream, double from_ns, double until_ns, const d
     }
 }
 
-/* Whether the work is over; begins its last part. */
-static bool is_over(const struct sl_sim_clock *clock, struct stream *stream)
+/* Ends the part of the work whose time has come. Returns whether the work is over. */
+static bool finish(const struct sl_sim_clock *clock, struct stream *stream)
 {
     bool passed = stream->end_ns <= clock->now_ns;
     if (stream->state == LAST) return passed;
@@ -364,8 +364,9 @@ static void call(struct sl_sim_clock *clock, uint32_t meeting, double begin_ns)
     }
 }
 
-/* Whether time may pass to `next_ns` while streams wait for other devices. False: one of them was called. */
-static bool may_pass(struct sl_sim_clock *clock, double next_ns)
+/* Asks the other devices whether time may pass to `next_ns` while streams wait for them. False: a meeting was
+ * called. */
+static bool pass(struct sl_sim_clock *clock, double next_ns)
 {
     if (!clock->meeting || next_ns <= clock->granted_ns) return true;
     double until_ns = next_ns;
@@ -387,7 +388,7 @@ static bool step(struct sl_sim_clock *clock, double limit_ns)
         if (change < next) next = change;
     }
     bool changes = next <= limit_ns && next != INFINITY;
-    if (!may_pass(clock, changes ? next : limit_ns)) return true;
+    if (!pass(clock, changes ? next : limit_ns)) return true;
     if (!changes && limit_ns == INFINITY) return false;
     if (!changes) next = limit_ns;
     for (int way = 0; way < SL_SIM_WAYS; way++) speeds[way] = clock->flows[way] ? speed(clock, way) : 0;
@@ -401,7 +402,7 @@ static bool step(struct sl_sim_clock *clock, double limit_ns)
             (stream->state == EXPECTED || stream->state == CALLED) && next_change(clock, stream) <= next;
         if (stream->state == FLOWING) flow(stream, from_ns, next, speeds, ended);
         if (stream->state == FIXED && stream->end_ns <= next) begin_flows(clock, stream);
-        if (is_over(clock, stream)) {
+        if (finish(clock, stream)) {
             end_operation(clock, stream);
             leaves = true;
         }
@@ -430,7 +431,8 @@ bool sl_sim_idle(const struct sl_sim_clock *clock, uint32_t stream, double *sinc
 
 static void tell_now(const struct sl_sim_clock *clock, uint64_t *now_ns)
 {
-    *now_ns = (uint64_t)ceil(clock->now_ns);
+    *now_ns = (uint64_t)clock->now_ns;
+    *now_ns += (double)*now_ns < clock->now_ns; /* rounded up */
 }
 
 bool sl_sim_run_to_event(struct sl_sim_clock *clock, const struct sl_sim_event *event, uint64_t *now_ns)

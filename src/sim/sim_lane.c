@@ -13,7 +13,7 @@ bool sl_sim_lane_open(struct sl_sim_lane *lane, struct sl_sim_clock *clock,
     return good;
 }
 
-bool sl_sim_lane_is_idle(struct sl_sim_lane *lane, uint64_t host_ns)
+bool sl_sim_lane_settle(struct sl_sim_lane *lane, uint64_t host_ns)
 {
     double since_ns;
     sl_sim_run(lane->clock, host_ns);

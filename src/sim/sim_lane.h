@@ -22,9 +22,9 @@ struct sl_sim_lane {
 bool sl_sim_lane_open(struct sl_sim_lane *lane, struct sl_sim_clock *clock,
                       const struct sl_sim_driver *driver, enum sl_sim_way way);
 
-/* Whether the driver sees the lane idle at `host_ns`: the host knows that all is over, or it has been for a
- * while. Time passes up to there. */
-bool sl_sim_lane_is_idle(struct sl_sim_lane *lane, uint64_t host_ns);
+/* Lets time pass up to `host_ns`. Returns whether the driver sees the lane idle there: the host knows that
+ * all is over, or it has been for a while. */
+bool sl_sim_lane_settle(struct sl_sim_lane *lane, uint64_t host_ns);
 
 /* Append to the lane what the host gives it at `host_ns`. False: out of memory. */
 bool sl_sim_lane_move(struct sl_sim_lane *lane, uint64_t host_ns, uint64_t address,

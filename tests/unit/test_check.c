@@ -64,7 +64,7 @@ static void many_elements_are_looked_at_seldom(void **state)
     for (int i = 0; i < 100; i++) SL_CHECK_ALL_SPARINGLY(10 * SL_CHECK_SHARE, look(true));
     assert_int_equal(looked, SLUICE_CHECK_LEVEL >= SL_CHECKS_ALL ? 10 : 0);
     _Atomic size_t spent = 0;
-    for (int i = 0; i < 10; i++) assert_true(sl_check_is_due(&spent, SL_CHECK_SHARE));
+    for (int i = 0; i < 10; i++) assert_true(sl_check_spend(&spent, SL_CHECK_SHARE));
 }
 
 #if SLUICE_CHECK_LEVEL < SL_CHECKS_CHEAP

@@ -17,7 +17,7 @@ static void free_memory_is_what_host_and_device_have(void **state)
     (void)state;
     uint64_t free_bytes = 1, total_bytes = 1;
     assert_false(sl_runtime_memory_info(&free_bytes, &total_bytes));
-    assert_true(sl_runtime_may_pin(UINT64_MAX));
+    assert_true(sl_runtime_take_pinnable(UINT64_MAX));
     setenv("SLUICE_HOST_LIMIT", "80M", 1);
     setenv("SLUICE_VIRTUAL_SIZE", "100M", 1);
     if (!core_in_child("inline")) return;
@@ -40,7 +40,7 @@ static void only_memory_of_this_machine_is_watched(void **state)
 {
     (void)state;
     if (!core_in_child("inline")) return;
-    core_end_child(sl_runtime_may_pin(UINT64_MAX) && sl_runtime_may_register(1, 1000));
+    core_end_child(sl_runtime_take_pinnable(UINT64_MAX) && sl_runtime_take_registrable(1, 1000));
 }
 
 int main(void)

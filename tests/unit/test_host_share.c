@@ -471,17 +471,17 @@ static void pinned_memory_is_refused_before_the_kernel_does(void **state)
     (void)state;
     struct process *process = start(&device);
     assert_true(take(process, 300 * SL_MIB));
-    assert_false(sl_host_share_may_pin(&process->share, 451 * SL_MIB));
-    assert_true(sl_host_share_may_pin(&process->share, 440 * SL_MIB));
+    assert_false(sl_host_share_take_pinnable(&process->share, 451 * SL_MIB));
+    assert_true(sl_host_share_take_pinnable(&process->share, 440 * SL_MIB));
     be_in_a_container(440);
-    assert_false(sl_host_share_may_pin(&process->share, 11 * SL_MIB));
+    assert_false(sl_host_share_take_pinnable(&process->share, 11 * SL_MIB));
     assert_false(take(process, 12 * SL_MIB));
     assert_int_equal(sl_host_share_device_room(&process->share), UINT64_MAX);
     process->share.of_device = true;
     assert_int_equal(sl_host_share_device_room(&process->share), 10 * SL_MIB);
     end(process);
     process = start(&no_device); /* a simulated one */
-    assert_true(sl_host_share_may_pin(&process->share, SL_GIB));
+    assert_true(sl_host_share_take_pinnable(&process->share, SL_GIB));
     end(process);
 }
 

@@ -45,7 +45,7 @@ static struct noted_event *event_of(uint64_t sequence)
 
 static bool is_done(uint64_t sequence)
 {
-    return sl_link_direction_is_done(&direction, &device.backend, sequence);
+    return sl_link_direction_ask_done(&direction, &device.backend, sequence);
 }
 
 static void all_before_a_movement_that_is_done_are(void **state)
@@ -175,12 +175,12 @@ static void what_is_neither_recorded_nor_waited_for_is_ahead(void **state)
     uint64_t lost = sl_link_direction_submitted(&direction, &device.backend, true, &status);
     assert_int_equal(status, SL_ERR_DRIVER);
     ((struct noted_event *)sl_link_direction_event(&direction, lost))->done = true;
-    assert_false(sl_link_direction_is_done(&direction, &device.backend, lost));
+    assert_false(sl_link_direction_ask_done(&direction, &device.backend, lost));
     assert_int_equal(sl_link_direction_wait(&direction, &device.backend, lost, &other), SL_ERR_DRIVER);
     assert_int_equal(sl_link_direction_wait(&direction, &device.backend, first, &other), SL_OK);
     device.refuses_finishing = false;
     assert_int_equal(sl_link_direction_wait(&direction, &device.backend, lost, &other), SL_OK);
-    assert_true(sl_link_direction_is_done(&direction, &device.backend, lost));
+    assert_true(sl_link_direction_ask_done(&direction, &device.backend, lost));
 }
 
 static void no_answer_is_not_done(void **state)
@@ -190,9 +190,9 @@ static void no_answer_is_not_done(void **state)
     uint64_t first = sl_link_direction_submitted(&direction, &device.backend, true, &status);
     ((struct noted_event *)sl_link_direction_event(&direction, first))->done = true;
     device.says_nothing = true;
-    assert_false(sl_link_direction_is_done(&direction, &device.backend, first));
+    assert_false(sl_link_direction_ask_done(&direction, &device.backend, first));
     device.says_nothing = false;
-    assert_true(sl_link_direction_is_done(&direction, &device.backend, first));
+    assert_true(sl_link_direction_ask_done(&direction, &device.backend, first));
 }
 
 /* Stalls end with fetches, so these have times; what leaves needs none. */

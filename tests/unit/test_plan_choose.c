@@ -194,7 +194,7 @@ static void beladys_choice_is_carried_out(void **state)
         struct sl_choice choice;
         scene_random(&s, &seed);
         assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
-        struct sl_policy policy = {.part_of_lacking = 0.25 * random_below(&seed, 5)};
+        struct sl_choose_options policy = {.part_of_lacking = 0.25 * random_below(&seed, 5)};
         assert_int_equal(sl_plan_choose(&s.in, &outlook, &policy, &choice), SL_OK);
         check_choice(&s, &outlook, &choice, true);
         sl_choice_free(&choice);
@@ -228,11 +228,11 @@ static void any_prices_can_be_carried_out(void **state)
         for (int c = 0; c < SCENE_CHUNKS; c++) by_chunk[c] = (uint8_t)random_below(&seed, 3);
         struct sl_guide guide = {by_access, by_chunk, SCENE_ACCESSES};
         struct sl_prices prices = {in, out};
-        struct sl_policy policy = {.prices = &prices,
-                                   .least_price = 0.05,
-                                   .guide = random_below(&seed, 2) ? &guide : NULL,
-                                   .weight_of_rest = draw(&seed),
-                                   .part_of_lacking = draw(&seed)};
+        struct sl_choose_options policy = {.prices = &prices,
+                                           .least_price = 0.05,
+                                           .guide = random_below(&seed, 2) ? &guide : NULL,
+                                           .weight_of_rest = draw(&seed),
+                                           .part_of_lacking = draw(&seed)};
         assert_int_equal(sl_plan_choose(&s.in, &outlook, &policy, &choice), SL_OK);
         check_choice(&s, &outlook, &choice, false);
         sl_choice_free(&choice);
@@ -245,7 +245,7 @@ static void any_prices_can_be_carried_out(void **state)
 enum { A, B, C, D, LETTERS = 7 };
 
 /* Of a and b, both resident, one leaves for c: a is used at launch 5 again, b at launch 4. The first one. */
-static struct sl_eviction first_victim(const struct sl_policy *policy)
+static struct sl_eviction first_victim(const struct sl_choose_options *policy)
 {
     struct scene s;
     struct sl_outlook outlook;
@@ -269,8 +269,8 @@ static void the_cheaper_copy_leaves(void **state)
     double in[LETTERS] = {0}, out[LETTERS] = {0};
     uint8_t by_access[LETTERS - 1] = {0}, by_chunk[4] = {0};
     struct sl_prices prices = {in, out};
-    struct sl_policy policy = {.prices = &prices, .least_price = 0.1};
-    assert_int_equal(first_victim(&(struct sl_policy){0}).chunk, A);
+    struct sl_choose_options policy = {.prices = &prices, .least_price = 0.1};
+    assert_int_equal(first_victim(&(struct sl_choose_options){0}).chunk, A);
     assert_int_equal(first_victim(&policy).chunk, A); /* all cost the same */
     in[5] = 1;                                        /* whoever needs a waits for its copy */
     assert_int_equal(first_victim(&policy).chunk, B);
@@ -306,7 +306,7 @@ static void a_launch_that_does_not_fit_gets_its_part(void **state)
         assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
         double in[] = {cases[i].price, 0}, out[] = {0, 0};
         struct sl_prices prices = {in, out};
-        struct sl_policy policy = {.part_of_lacking = cases[i].part, .least_price = 0.1};
+        struct sl_choose_options policy = {.part_of_lacking = cases[i].part, .least_price = 0.1};
         if (cases[i].price > 0) policy.prices = &prices;
         assert_int_equal(sl_plan_choose(&s.in, &outlook, &policy, &choice), SL_OK);
         check_choice(&s, &outlook, &choice, true);
@@ -347,7 +347,7 @@ static void what_it_uses_most_of_comes(void **state)
         assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
         double in[] = {cases[i].price, 0}, out[] = {0, 0};
         struct sl_prices prices = {in, out};
-        struct sl_policy policy = {.part_of_lacking = 1, .least_price = 0.3};
+        struct sl_choose_options policy = {.part_of_lacking = 1, .least_price = 0.3};
         if (cases[i].price > 0) policy.prices = &prices;
         assert_int_equal(sl_plan_choose(&s.in, &outlook, &policy, &choice), SL_OK);
         assert_int_equal(choice.request_count, cases[i].count);
@@ -380,7 +380,7 @@ static void nothing_moves_earlier_than_it_may(void **state)
         assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
         for (int when = SL_PLAN_AHEAD; when <= SL_PLAN_ON_DEMAND; when++) {
             struct sl_choice free_one, held;
-            struct sl_policy policy = {0};
+            struct sl_choose_options policy = {0};
             assert_int_equal(sl_plan_choose(&s.in, &outlook, &policy, &free_one), SL_OK);
             assert_int_equal(sl_plan_choose(&s.in, &outlook, &policy, &held), SL_OK);
             sl_choice_hold_back(&held, (enum sl_plan_when)when);

@@ -26,7 +26,7 @@ static void make(const struct scene *s, double part_of_lacking, struct made *m)
 {
     *m = (struct made){0};
     assert_int_equal(sl_outlook_make(&s->in, s->launch_ns, &m->outlook), SL_OK);
-    struct sl_policy policy = {.part_of_lacking = s->in.when == SL_PLAN_AHEAD ? part_of_lacking : 0};
+    struct sl_choose_options policy = {.part_of_lacking = s->in.when == SL_PLAN_AHEAD ? part_of_lacking : 0};
     assert_int_equal(sl_plan_choose(&s->in, &m->outlook, &policy, &m->choice), SL_OK);
     sl_choice_hold_back(&m->choice, s->in.when);
     assert_int_equal(sl_plan_schedule(&s->in, s->launch_ns, &m->choice, &m->plan, &m->course), SL_OK);

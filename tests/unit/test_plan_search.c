@@ -90,7 +90,7 @@ static void without_attempts_it_is_beladys_choice(void **state)
         struct sl_plan plan = search(&s, 0, NULL);
         check_execution(&s.in, &plan, seed);
         assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
-        assert_int_equal(sl_plan_choose(&s.in, &outlook, &(struct sl_policy){0}, &choice), SL_OK);
+        assert_int_equal(sl_plan_choose(&s.in, &outlook, &(struct sl_choose_options){0}, &choice), SL_OK);
         sl_choice_hold_back(&choice, s.in.when);
         assert_int_equal(sl_plan_schedule(&s.in, s.launch_ns, &choice, &expected, &course), SL_OK);
         assert_true(same(&plan, &expected));

@@ -44,15 +44,15 @@ static void test_idle(void **state)
 {
     (void)state;
     open_lane(SL_SIM_OUT, 1);
-    assert_true(sl_sim_lane_is_idle(&lane, 0));
+    assert_true(sl_sim_lane_settle(&lane, 0));
     move(0, 0, 100);
-    assert_false(sl_sim_lane_is_idle(&lane, 99));
-    assert_false(sl_sim_lane_is_idle(&lane, 100 + RETIRE_NS - 1)); /* the driver has not noticed yet */
+    assert_false(sl_sim_lane_settle(&lane, 99));
+    assert_false(sl_sim_lane_settle(&lane, 100 + RETIRE_NS - 1)); /* the driver has not noticed yet */
     sl_sim_lane_know(&lane, lane.given);
-    assert_true(sl_sim_lane_is_idle(&lane, 100 + RETIRE_NS - 1));
+    assert_true(sl_sim_lane_settle(&lane, 100 + RETIRE_NS - 1));
     assert_true(sl_sim_lane_wait(&lane, 200, event)); /* for what is over */
-    assert_false(sl_sim_lane_is_idle(&lane, 200 + RETIRE_NS - 1));
-    assert_true(sl_sim_lane_is_idle(&lane, 200 + RETIRE_NS));
+    assert_false(sl_sim_lane_settle(&lane, 200 + RETIRE_NS - 1));
+    assert_true(sl_sim_lane_settle(&lane, 200 + RETIRE_NS));
     sl_sim_lane_know(&lane, 0); /* what was known before stays known */
     assert_int_equal(lane.known, 1);
     sl_sim_clock_delete(lane.clock);

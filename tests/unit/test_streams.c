@@ -76,12 +76,12 @@ static void a_stream_waits_for_a_fetch_once(void **state)
 {
     (void)state;
     uint32_t first = use(&handles[0]), second = use(&handles[1]);
-    assert_false(sl_stream_must_join(&streams, first, 0));
-    assert_true(sl_stream_must_join(&streams, first, 5));
-    assert_false(sl_stream_must_join(&streams, first, 5));
-    assert_false(sl_stream_must_join(&streams, first, 4)); /* which came before */
-    assert_true(sl_stream_must_join(&streams, second, 5));
-    assert_true(sl_stream_must_join(&streams, first, 6));
+    assert_false(sl_stream_note_join(&streams, first, 0));
+    assert_true(sl_stream_note_join(&streams, first, 5));
+    assert_false(sl_stream_note_join(&streams, first, 5));
+    assert_false(sl_stream_note_join(&streams, first, 4)); /* which came before */
+    assert_true(sl_stream_note_join(&streams, second, 5));
+    assert_true(sl_stream_note_join(&streams, first, 6));
 }
 
 /* Which of those that share a number waited is not known: each does, until the fetch is done. */
@@ -89,9 +89,9 @@ static void those_that_share_wait_until_it_is_done(void **state)
 {
     (void)state;
     atomic_store(&migrator.in.issued, 5);
-    for (int i = 0; i < 3; i++) assert_true(sl_stream_must_join(&streams, SL_SHARED_STREAM, 5));
+    for (int i = 0; i < 3; i++) assert_true(sl_stream_note_join(&streams, SL_SHARED_STREAM, 5));
     sl_link_direction_set_done(&migrator.in, 5);
-    assert_false(sl_stream_must_join(&streams, SL_SHARED_STREAM, 5));
+    assert_false(sl_stream_note_join(&streams, SL_SHARED_STREAM, 5));
 }
 
 /* --- fences --- */
