@@ -5,7 +5,7 @@ FROM debian:12-slim AS build
 WORKDIR /sluice
 COPY . .
 RUN bash -euc '. scripts/setup.sh; setup_configure; \
-    meson configure build -Dlibdir=lib -Dtests=disabled -Dsoftcuda:tests=disabled; \
+    meson configure build -Dlibdir=lib; \
     ninja -C build; \
     meson install -C build --no-rebuild --strip --destdir /stage'
 

@@ -30,5 +30,5 @@ while [ $# -gt 0 ]; do
 done
 
 . scripts/setup.sh
-setup_build
+setup_build demo
 exec python3 scripts/demo.py build "${arguments[@]}"

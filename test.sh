@@ -43,6 +43,7 @@ if [ -n "$quick" ] && [ -n "$full" ]; then
 fi
 
 SETUP_VALGRIND=$full
+SETUP_TESTS=1
 . scripts/setup.sh
 if [ -n "$quick" ]; then setup_configure; else setup_build; fi
 status=0
@@ -65,7 +66,7 @@ run_sanitized() {
     local folder=$1 kind=$2
     shift 2
     [ -f "$folder/build.ninja" ] ||
-        meson setup "$folder" -Dtoolkit="$CUDA_TOOLKIT" -Dsoftcuda:toolkit="$CUDA_TOOLKIT" -Db_sanitize="$kind" \
+        meson setup "$folder" -Dtests=enabled -Dtoolkit="$CUDA_TOOLKIT" -Db_sanitize="$kind" \
             -Db_lundef=false -Doptimization=1 -Dsoftcuda:loops="$PWD/build/subprojects/softcuda" >/dev/null ||
         setup_fail "meson cannot configure $folder"
     run_tests "$folder" --no-suite full "$@"

@@ -140,12 +140,12 @@ PYTHON
     CUDA_TOOLKIT=$(scripts/find-cuda.sh root) || setup_fail "CUDA's wheels do not hold what was expected"
 }
 
-# Configures build/ on the first call, keeps its options up to date afterwards.
+# Configures build/ on the first call, keeps its options up to date afterwards. With SETUP_TESTS=1 it gets the tests.
 setup_configure() {
     local werror=false options
     [ "${CI:-}" = 1 ] || [ "${CI:-}" = true ] && werror=true
-    # Meson does not pass later changes on to subprojects.
-    options=(-D{,softcuda:}toolkit="$CUDA_TOOLKIT" -D{,softcuda:}werror="$werror")
+    # Meson does not pass later changes of its own options on to subprojects.
+    options=(-Dtoolkit="$CUDA_TOOLKIT" -D{,softcuda:}werror="$werror" ${SETUP_TESTS:+-Dtests=enabled})
     if [ -f build/build.ninja ]; then
         meson configure build "${options[@]}" || setup_fail "meson cannot change the options of build/"
     else
@@ -153,10 +153,10 @@ setup_configure() {
     fi
 }
 
-# The same, and builds everything.
+# The same, and builds TARGETS..., or everything.
 setup_build() {
     setup_configure
-    ninja -C build || setup_fail "the build failed"
+    ninja -C build "$@" || setup_fail "the build failed"
 }
 
 mkdir -p build || setup_fail "cannot make the folder build"

@@ -3,9 +3,8 @@
 
 #include <stdatomic.h>
 
-#include "base/guards.h"
-#include "base/test_delay.h"
 #include "captured_memory.h"
+#include "base/test_hooks.h"
 #include "device/cuda_capturing.h"
 #include "driver.h"
 #include "work.h"

@@ -1,9 +1,9 @@
 /* Allocation: from the core if it accepts, otherwise from the driver with a charge. */
-#include "base/guards.h"
 #include "caller.h"
 #include "capture.h"
 #include "captured_memory.h"
 #include "charge.h"
+#include "base/test_hooks.h"
 #include "core/runtime.h"
 #include "driver.h"
 #include "driver_status.h"

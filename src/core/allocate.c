@@ -1,8 +1,7 @@
 #include "core/allocate.h"
 
-#include "base/guards.h"
 #include "base/log.h"
-#include "base/test_delay.h"
+#include "base/test_hooks.h"
 #include "core/blocks.h"
 #include "core/core.h"
 #include "core/device_room.h"

@@ -1,6 +1,5 @@
 #include "core/history.h"
-
-#include "base/ablation.h"
+#include "base/test_hooks.h"
 
 /* So many recent mispredictions start an interleaver. Their count is halved for every FORGOTTEN symbols. */
 enum { TROUBLES = 16, FORGOTTEN = 64 };

@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ablation.h"
-#include "base/guards.h"
 #include "base/log.h"
-#include "base/test_delay.h"
+#include "base/test_hooks.h"
 #include "base/text.h"
 #include "core/core.h"
 #include "core/demand.h"

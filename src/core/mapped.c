@@ -2,7 +2,7 @@
 
 #include <sched.h>
 
-#include "base/test_delay.h"
+#include "base/test_hooks.h"
 #include "core/core.h"
 #include "core/host_lending.h"
 #include "core/slot_life.h"

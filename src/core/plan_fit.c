@@ -1,6 +1,6 @@
 #include "core/plan_fit.h"
 
-#include "base/ablation.h"
+#include "base/test_hooks.h"
 #include "core/decide.h"
 #include "core/history.h"
 #include "core/plan_delay.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/test_delay.h"
+#include "base/test_hooks.h"
 #include "core/planning.h"
 #include "core/ticks.h"
 #include "move/migrator_valid.h"

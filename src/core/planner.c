@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/test_delay.h"
+#include "base/test_hooks.h"
 #include "base/thread.h"
 #include "core/pace.h"
 #include "move/schedule_take.h"
 #include "plan/plan_content.h"
-#include "plan/wrong_plan.h"
 
 enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
 

@@ -1,9 +1,9 @@
 #include "core/planning.h"
 
-#include "base/ablation.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/test_hooks.h"
 #include "core/budget.h"
 #include "core/decide.h"
 #include "core/history.h"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ablation.h"
 #include "base/check.h"
 #include "base/grow.h"
+#include "base/test_hooks.h"
 #include "core/forecast.h"
 #include "core/history.h"
 #include "launch/symbols.h"

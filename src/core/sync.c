@@ -2,8 +2,7 @@
 
 #include <pthread.h>
 
-#include "base/guards.h"
-#include "base/test_delay.h"
+#include "base/test_hooks.h"
 #include "core/core.h"
 #include "core/feed.h"
 #include "core/late_frees.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/guards.h"
+#include "base/test_hooks.h"
 #include "device/ordering.h"
 #include "memory/frees.h"
 

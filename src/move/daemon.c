@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/test_delay.h"
+#include "base/test_hooks.h"
 #include "base/thread.h"
 
 #define UNDER_WAY 2         /* movements of a direction that may be in flight */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "base/guards.h"
+#include "base/test_hooks.h"
 #include "device/ordering.h"
 
 static _Atomic(sl_event_handle) *event_at(const struct sl_link_direction *direction, uint64_t sequence)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/guards.h"
 #include "base/log.h"
+#include "base/test_hooks.h"
 #include "device/device_clock.h"
 #include "device/ordering.h"
 #include "move/transfer.h"

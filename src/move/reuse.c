@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "base/guards.h"
 #include "base/log.h"
+#include "base/test_hooks.h"
 
 static uint64_t end_of(const struct sl_slot *slot)
 {

@@ -3,8 +3,7 @@
 #include <sched.h>
 
 #include "base/grow.h"
-#include "base/guards.h"
-#include "base/test_delay.h"
+#include "base/test_hooks.h"
 #include "device/ordering.h"
 #include "move/reuse.h"
 

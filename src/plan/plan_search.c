@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ablation.h"
+#include "base/test_hooks.h"
 #include "plan/plan_choose.h"
 #include "plan/plan_cost.h"
 #include "plan/plan_outlook.h"

@@ -1,7 +1,7 @@
 #include "predict/successors.h"
 
-#include "base/ablation.h"
 #include "base/grow.h"
+#include "base/test_hooks.h"
 #include "launch/access.h"
 
 #define NONE SL_NONE

@@ -30,8 +30,9 @@ PAIRS = ["RELAXATION+VARIANTS", "LESSONS+RELAXATION+VARIANTS", "GOES_ON+HASTEN",
 
 
 def mechanisms(source):
-    with open(os.path.join(source, "src", "base", "ablation.h"), encoding="utf-8") as file:
-        return re.findall(r"^ +X\((\w+)\)", file.read(), re.MULTILINE)
+    with open(os.path.join(source, "src", "base", "test_hooks.h"), encoding="utf-8") as file:
+        table = file.read().split("#define SL_MECHANISMS(X)")[1].split("\n\n")[0]
+    return re.findall(r"^ +X\((\w+)\)", table, re.MULTILINE)
 
 
 def longer(case):

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/runtime.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 #define LIVE 100000
 #define SITES 200

@@ -10,7 +10,7 @@
 
 #include "core/core.h"
 #include "core/runtime.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 #define POINTERS 8
 #define ROUNDS 400

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "core/core.h"
 #include "core/runtime.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 #define LAYERS 333
 #define CHUNKS_EACH 10 /* of a layer's parameters, activations and optimizer state */

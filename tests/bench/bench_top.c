@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "core/core.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 #define ALLOCATIONS 10000
 #define LAUNCHES (64 * ALLOCATIONS)

@@ -13,10 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/guards.h"
-#include "base/test_delay.h"
+#include "base/test_hooks.h"
 #include "core/core.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 #include "move/reuse.h"
 
 #define CHUNK (2 * SL_MIB)

@@ -13,7 +13,7 @@
 #include "core/core.h"
 #include "core/planner.h"
 #include "core/runtime.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 #define TENSORS 24
 #define BUDGET "24M"

@@ -4,7 +4,7 @@
 
 #include "core/core.h"
 #include "core/runtime.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 #include "move/schedule_take.h"
 
 #define CHUNK (2 * SL_MIB)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/core.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 /* Leaves budget and chunk size as they are in the environment. */
 extern bool core_say_nothing;

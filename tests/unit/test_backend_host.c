@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 enum { DEVICE_BLOCKS = 4 };
 static const uint64_t block = SL_BLOCK_BYTES;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "sim/backend_sim.h"
+#include "tools/sim/backend_sim.h"
 
 static const struct sl_sim_device device = {.bytes = SL_GIB,
                                             .in_bytes_per_s = 2000000000,

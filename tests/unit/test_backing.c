@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/backing.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 #include "memory/placement.h"
 
 #define CHUNK (4 * SL_MIB)

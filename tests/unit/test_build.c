@@ -14,7 +14,7 @@
 #include "core/build.h"
 #include "core/feed.h"
 #include "core/planner.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 #define CHUNK (2 * SL_MIB)
 enum { MOST_EVENTS = 4096 };

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/build.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 #include "trace_file.h"
 
 static struct sl_options options;

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 #include "move/schedule_take.h"
 
 enum {

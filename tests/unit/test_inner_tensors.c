@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 #define CHUNK (4 * SL_MIB)
 #define PIECE (6 * SL_MIB) /* every other one begins inside a chunk */

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "core/runtime.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 #define BLOCKS 4
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "broken.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 #include "memory/arena_valid.h"
 #include "memory/inner_tensors.h"
 #include "memory/placement_valid.h"

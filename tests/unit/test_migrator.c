@@ -9,7 +9,7 @@
 /* clang-format on */
 
 #include "core/core.h"
-#include "sim/backend_sim.h"
+#include "tools/sim/backend_sim.h"
 
 #define BLOCKS 1000 /* more than there are events to begin with */
 #define BLOCK_BYTES (2 * SL_MIB)

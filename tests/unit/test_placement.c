@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 #include "memory/placement.h"
 #include "memory/placement_valid.h"
 

@@ -12,7 +12,7 @@
 
 #include "core/core.h"
 #include "core/runtime.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 #define LAYERS 12
 #define PARTS 3 /* chunks for each layer's tensors */

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/runtime.h"
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 #include "move/schedule.h"
 
 #define BLOCKS 12

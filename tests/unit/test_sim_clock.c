@@ -8,7 +8,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "sim/sim_clock.h"
+#include "tools/sim/sim_clock.h"
 
 /* A byte a nanosecond each way, half of that while both ways are in use. */
 static const struct sl_sim_link slow = {.bytes_per_ns = {1, 1}, .both = 0.5};

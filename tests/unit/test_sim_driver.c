@@ -8,7 +8,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "sim/sim_driver.h"
+#include "tools/sim/sim_driver.h"
 
 #define COPY_NS 40000u
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "sim/sim_lane.h"
+#include "tools/sim/sim_lane.h"
 
 enum { RETIRE_NS = 50 };
 

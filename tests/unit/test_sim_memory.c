@@ -7,7 +7,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "sim/sim_memory.h"
+#include "tools/sim/sim_memory.h"
 
 static struct sl_sim_memory memory;
 

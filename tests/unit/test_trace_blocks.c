@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <zstd.h>
 
-#include "trace/trace_blocks.h"
+#include "tools/trace/trace_blocks.h"
 #include "trace/trace_format.h"
 #include "trace_file.h"
 

@@ -2,7 +2,7 @@
 #ifndef TRACE_FILE_H
 #define TRACE_FILE_H
 
-#include "trace/trace_read.h"
+#include "tools/trace/trace_read.h"
 
 struct trace_bytes {
     uint8_t *bytes;

@@ -2,7 +2,7 @@
 #ifndef SLUICE_TOOL_TRACE_OPEN_H
 #define SLUICE_TOOL_TRACE_OPEN_H
 
-#include "trace/trace_read.h"
+#include "tools/trace/trace_read.h"
 
 /* Opens a trace; on failure prints the reason on stderr and returns EXIT_FAILED. */
 int open_trace(const char *path, struct sl_trace_reader **out);

@@ -3,7 +3,7 @@
 #define SLUICE_TRACE_TEXT_H
 
 #include "trace/trace_format.h"
-#include "trace/trace_read.h"
+#include "tools/trace/trace_read.h"
 
 enum {
     LAUNCH_KINDS = SL_LAUNCH_COLLECTIVE + 1,

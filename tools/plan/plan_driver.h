@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "sim/sim_driver.h"
+#include "tools/sim/sim_driver.h"
 #include "tools/text/json.h"
 
 #define PLAN_NOT_GIVEN UINT64_MAX

@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "tools/phases/classes.h"
-#include "sim/sim_driver.h"
+#include "tools/sim/sim_driver.h"
 #include "tools/model/model.h"
 #include "tools/replay/replay_meetings.h"
 

@@ -6,7 +6,7 @@
 #include "tools/replay/replay.h"
 #include "tools/replay/replay_order.h"
 #include "tools/replay/sequence.h"
-#include "sim/backend_sim.h"
+#include "tools/sim/backend_sim.h"
 
 struct replaying {
     const struct replay_program *program;

@@ -9,7 +9,7 @@
 #define SLUICE_TOOL_REPLAY_ORDER_H
 
 #include "base/map.h"
-#include "sim/backend_sim.h"
+#include "tools/sim/backend_sim.h"
 
 enum { REPLAY_IN_FLIGHT = 256 };
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/sim_clock.h"
+#include "tools/sim/sim_clock.h"
 #include "tools/replay/rendezvous.h"
 #include "tools/replay/replay.h"
 

@@ -1,4 +1,4 @@
-#include "trace/trace_blocks.h"
+#include "tools/trace/trace_blocks.h"
 
 #include <errno.h>
 #include <stdarg.h>

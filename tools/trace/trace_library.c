@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sluice/trace_reader.h"
-#include "trace/trace_read.h"
+#include "tools/trace/trace_read.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -1,4 +1,4 @@
-#include "device/backend_host.h"
+#include "tests/host/backend_host.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-#include "sim/backend_sim.h"
+#include "tools/sim/backend_sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "sim/sim_lane.h"
-#include "sim/sim_memory.h"
+#include "tools/sim/sim_lane.h"
+#include "tools/sim/sim_memory.h"
 
 struct sim {
     struct sl_sim_device device;

@@ -5,7 +5,7 @@
 #ifndef SLUICE_SIM_LANE_H
 #define SLUICE_SIM_LANE_H
 
-#include "sim/sim_driver.h"
+#include "tools/sim/sim_driver.h"
 
 struct sl_sim_lane {
     struct sl_sim_clock *clock;

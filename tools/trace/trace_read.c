@@ -1,10 +1,10 @@
-#include "trace/trace_read.h"
+#include "tools/trace/trace_read.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/trace_blocks.h"
+#include "tools/trace/trace_blocks.h"
 #include "trace/trace_format.h"
 
 struct sl_trace_reader {

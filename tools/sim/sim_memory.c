@@ -1,4 +1,4 @@
-#include "sim/sim_memory.h"
+#include "tools/sim/sim_memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,10 @@
-#include "base/test_delay.h"
-
-#ifdef SLUICE_TEST_HOOKS
 #include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
 #include "base/map.h"
 #include "base/options.h"
+#include "base/test_hooks.h"
 
 #define LONGEST_NS 4000000
 
@@ -61,4 +59,3 @@ void sl_test_delay(enum sl_delay_place place)
         break;
     }
 }
-#endif

@@ -1,4 +1,4 @@
-#include "sim/sim_lane.h"
+#include "tools/sim/sim_lane.h"
 
 bool sl_sim_lane_open(struct sl_sim_lane *lane, struct sl_sim_clock *clock,
                       const struct sl_sim_driver *driver, enum sl_sim_way way)

@@ -3,7 +3,7 @@
 #ifndef SLUICE_TRACE_BLOCKS_H
 #define SLUICE_TRACE_BLOCKS_H
 
-#include "trace/trace_read.h"
+#include "tools/trace/trace_read.h"
 
 /* A part of the file that was written from start to end: the first part, or a segment's last lap. */
 struct sl_trace_part {

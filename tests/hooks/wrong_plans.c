@@ -1,10 +1,9 @@
-#include "plan/wrong_plan.h"
-
-#ifdef SLUICE_TEST_HOOKS
 #include <stdatomic.h>
 
 #include "base/map.h"
 #include "base/options.h"
+#include "base/test_hooks.h"
+#include "plan/plan.h"
 
 #define EARLIER 32 /* most ticks */
 
@@ -81,4 +80,3 @@ void sl_wrong_plan(const struct sl_plan_input *input, struct sl_plan *plan)
         make_mistake(input, plan, a, dice);
     }
 }
-#endif

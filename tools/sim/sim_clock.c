@@ -1,4 +1,4 @@
-#include "sim/sim_clock.h"
+#include "tools/sim/sim_clock.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "sim/sim_driver.h"
+#include "tools/sim/sim_driver.h"
 
 const char *const sl_sim_driver_names[] = {[SL_SIM_IDEAL] = "ideal", [SL_SIM_580] = "580", NULL};
 

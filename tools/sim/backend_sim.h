@@ -12,7 +12,7 @@
 
 #include "device/backend.h"
 #include "launch/launch.h"
-#include "sim/sim_driver.h"
+#include "tools/sim/sim_driver.h"
 
 struct sl_sim_device {
     uint64_t bytes;                           /* device memory */

@@ -6,8 +6,8 @@
 #ifndef SLUICE_SIM_DRIVER_H
 #define SLUICE_SIM_DRIVER_H
 
-#include "sim/sim_clock.h"
-#include "sim/sim_memory.h"
+#include "tools/sim/sim_clock.h"
+#include "tools/sim/sim_memory.h"
 
 enum { SL_SIM_IDEAL, SL_SIM_580 };
 
