@@ -3,6 +3,27 @@
 #include "nccl.h"
 #include "work.h"
 
+struct shape {
+    uint32_t grid[3], block[3], shared_bytes;
+};
+
+/* Precondition: the work counts as seen. `extra`: the packed form of the parameters, which counts if
+ * `parameters` is NULL. */
+static inline void begin_launch(struct sl_launch *launch, sl_stream stream, CUfunction function,
+                                struct shape shape, void **parameters, void **extra)
+{
+    *launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
+                                 .stream = stream,
+                                 .function = (uintptr_t)function,
+                                 .grid = {shape.grid[0], shape.grid[1], shape.grid[2]},
+                                 .block = {shape.block[0], shape.block[1], shape.block[2]},
+                                 .shared_bytes = shape.shared_bytes,
+                                 .parameters = parameters};
+    if (!parameters) sl_work_read_extra(launch, extra);
+    sl_nccl_claim(launch);
+    sl_runtime_launch_begin(launch);
+}
+
 CUresult sl_hook_cuLaunchKernel(struct sl_call call, sl_fn_cuLaunchKernel *real, CUfunction function,
                                 unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                 unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
@@ -10,18 +31,10 @@ CUresult sl_hook_cuLaunchKernel(struct sl_call call, sl_fn_cuLaunchKernel *real,
 {
     struct sl_work work;
     work.seen = sl_session_on_stream(stream);
-    if (work.seen) {
-        work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
-                                         .stream = sl_work_stream(call, stream),
-                                         .function = (uintptr_t)function,
-                                         .grid = {grid_x, grid_y, grid_z},
-                                         .block = {block_x, block_y, block_z},
-                                         .shared_bytes = shared_bytes,
-                                         .parameters = parameters};
-        if (!parameters) sl_work_read_extra(&work.launch, extra);
-        sl_nccl_claim(&work.launch);
-        sl_runtime_launch_begin(&work.launch);
-    }
+    if (work.seen)
+        begin_launch(&work.launch, sl_work_stream(call, stream), function,
+                     (struct shape){{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes},
+                     parameters, extra);
     return sl_work_end(&work, real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
                                    stream, parameters, extra));
 }
@@ -32,18 +45,12 @@ CUresult sl_hook_cuLaunchKernelEx(struct sl_call call, sl_fn_cuLaunchKernelEx *r
 {
     struct sl_work work;
     work.seen = config && sl_session_on_stream(config->hStream);
-    if (work.seen) {
-        work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
-                                         .stream = sl_work_stream(call, config->hStream),
-                                         .function = (uintptr_t)function,
-                                         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-                                         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
-                                         .shared_bytes = config->sharedMemBytes,
-                                         .parameters = parameters};
-        if (!parameters) sl_work_read_extra(&work.launch, extra);
-        sl_nccl_claim(&work.launch);
-        sl_runtime_launch_begin(&work.launch);
-    }
+    if (work.seen)
+        begin_launch(&work.launch, sl_work_stream(call, config->hStream), function,
+                     (struct shape){{config->gridDimX, config->gridDimY, config->gridDimZ},
+                                    {config->blockDimX, config->blockDimY, config->blockDimZ},
+                                    config->sharedMemBytes},
+                     parameters, extra);
     return sl_work_end(&work, real(config, function, parameters, extra));
 }
 
@@ -55,17 +62,10 @@ CUresult sl_hook_cuLaunchCooperativeKernel(struct sl_call call, sl_fn_cuLaunchCo
 {
     struct sl_work work;
     work.seen = sl_session_on_stream(stream);
-    if (work.seen) {
-        work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
-                                         .stream = sl_work_stream(call, stream),
-                                         .function = (uintptr_t)function,
-                                         .grid = {grid_x, grid_y, grid_z},
-                                         .block = {block_x, block_y, block_z},
-                                         .shared_bytes = shared_bytes,
-                                         .parameters = parameters};
-        sl_nccl_claim(&work.launch);
-        sl_runtime_launch_begin(&work.launch);
-    }
+    if (work.seen)
+        begin_launch(&work.launch, sl_work_stream(call, stream), function,
+                     (struct shape){{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes},
+                     parameters, NULL);
     return sl_work_end(&work, real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
                                    stream, parameters));
 }
