@@ -60,13 +60,12 @@ static CUresult finish(void)
 static CUresult give(CUdeviceptr address)
 {
     struct sl_allocation freed = {0};
-    bool live = sl_runtime_find(address, &freed) && freed.address == address;
-    if (live && freed.tag & SL_TAG_MAPPING) return CUDA_ERROR_INVALID_VALUE;
-    bool waits = live && !(freed.tag & SL_TAG_POOL) && SL_GUARD(FREE_FINISHES);
+    enum sl_status status = sl_runtime_free_everywhere(address, SL_FREE_IDLE, &freed);
+    if (status != SL_ERR_UNSUPPORTED) return given(status, &freed);
+    bool waits = !(freed.tag & SL_TAG_POOL) && SL_GUARD(FREE_FINISHES);
     CUresult waited = waits ? finish() : CUDA_SUCCESS;
     if (waited != CUDA_SUCCESS) return waited; /* not freed */
-    enum sl_status status = sl_runtime_free_everywhere(address, &freed);
-    return given(status, &freed);
+    return given(sl_runtime_free_everywhere(address, SL_FREE_NOW, &freed), &freed);
 }
 
 /* Whether the free is in the order of another managed context's stream. */
@@ -78,14 +77,13 @@ static bool is_of_another_core(CUdeviceptr address)
 
 CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream)
 {
-    struct sl_allocation found, freed = {0};
-    if (sl_runtime_find(address, &found) && found.tag & SL_TAG_MAPPING) return CUDA_ERROR_INVALID_VALUE;
+    struct sl_allocation freed = {0};
     bool known = sl_session_on_stream(stream), elsewhere = !known || is_of_another_core(address), entered;
     /* No core follows the streams of a context that is not managed. */
     if (!known && sl_runtime_running() && sl_driver_functions()->stream_synchronize(stream) != CUDA_SUCCESS)
         return CUDA_ERROR_INVALID_HANDLE;
     if (!sl_session_enter(address, &entered)) return CUDA_ERROR_INVALID_CONTEXT;
-    enum sl_status status = elsewhere ? sl_runtime_free_everywhere(address, &freed)
+    enum sl_status status = elsewhere ? sl_runtime_free_everywhere(address, SL_FREE_NOW, &freed)
                                       : sl_runtime_free_async(address, stream, &freed);
     sl_session_leave(entered);
     return given(status, &freed);

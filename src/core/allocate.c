@@ -216,71 +216,99 @@ static uint32_t slot_at(const struct sl_core *core, uint64_t address)
     return s != SL_NONE && core->placement.slots[s].address == address ? s : SL_NONE;
 }
 
-/* Ends the life of slot `s` and returns its chunks. Precondition: the order lock is held, and the points
- * of the free are registered. */
-static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, bool reported,
-                                      struct sl_allocation *freed)
+/* How an allocation is freed, and what became of it. */
+struct ending {
+    enum { ANY, PLAIN, BLOCK, REPORTED } what;
+    struct sl_allocation *freed; /* may be NULL */
+    struct sl_slot slot;         /* out: as it was */
+    struct sl_chunk_range range; /* out */
+    bool divided;                /* out: ANY is a mapping that is divided into blocks, which end one by one */
+};
+
+/* The slot of the live allocation that begins at `address` and may end so, or SL_NONE. Precondition: the
+ * order lock is held. */
+static uint32_t slot_to_end(struct sl_core *core, uint64_t address, struct ending *ending)
+{
+    struct sl_allocation mapping;
+    ending->divided =
+        ending->what == ANY && sl_blocks_find(&core->blocks, address, &mapping) && mapping.address == address;
+    uint32_t s = ending->divided ? SL_NONE : slot_at(core, address);
+    if (s == SL_NONE) return SL_NONE;
+    const struct sl_slot *slot = &core->placement.slots[s];
+    if (ending->what == PLAIN && (slot->mapped || slot->block)) return SL_NONE;
+    if (ending->what == REPORTED && sl_block_is_kept(core, s)) return SL_NONE;
+    if (ending->freed) *ending->freed = describe(slot);
+    return s;
+}
+
+/* Ends the life of slot `s`, freed at `points` (NULL: no work may use it). The points are registered before
+ * the memory can be given out again or discarded. Precondition: the order lock is held. */
+static void end_slot(struct sl_core *core, uint32_t s, struct sl_points *points, struct ending *ending)
 {
     const struct sl_slot *slot = &core->placement.slots[s];
-    if (reported && sl_block_is_kept(core, s)) return (struct sl_chunk_range){0};
-    struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
-    if (freed) *freed = describe(slot);
+    ending->slot = *slot;
+    ending->range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+    if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, slot, points);
     if (slot->mapped) core->scanner.extents.version++; /* extents change: no tensor continues into it */
     if (slot->block)
         sl_block_end(core, s);
     else
         sl_slot_life_end(core, s);
     sl_host_share_changed(&core->host);
-    return range;
 }
 
-/* Ends the allocation, freed at `points`. The points are registered before the memory can be given out
- * again or discarded. */
-static enum sl_status end_allocation(struct sl_core *core, uint64_t address, bool reported,
-                                     struct sl_points *points, struct sl_allocation *freed)
+/* What a free behind work has to do without the order lock. */
+static void follow_up(struct sl_core *core, struct sl_points *points, const struct ending *ending)
 {
-    struct sl_chunk_range range = {0};
-    struct sl_slot slot = {0};
+    SL_TEST_DELAY(FREED);
+    if (!SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &ending->slot, points);
+    discard_dead(core, ending->range);
+    sl_core_issue_after_free(core);
+}
+
+/* Ends the allocation at points that another section recorded. */
+static enum sl_status free_at_points(struct sl_core *core, uint64_t address, struct sl_points *points,
+                                     struct ending *ending)
+{
     SL_TEST_DELAY(POINTS);
     sl_lock(&core->order);
-    uint32_t s = slot_at(core, address);
-    if (s != SL_NONE) {
-        slot = core->placement.slots[s];
-        if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &slot, points);
-        range = end_slot(core, s, reported, freed);
-    }
+    uint32_t s = slot_to_end(core, address, ending);
+    if (s != SL_NONE) end_slot(core, s, points, ending);
     sl_unlock(&core->order);
     if (s == SL_NONE) {
         sl_points_wait(&core->reuse.frees, points);
         return SL_ERR_INVALID;
     }
-    SL_TEST_DELAY(FREED);
-    if (!SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &slot, points);
-    discard_dead(core, range);
-    sl_core_issue_after_free(core);
+    follow_up(core, points, ending);
     return SL_OK;
 }
 
-enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reported,
-                            struct sl_allocation *freed)
+/* SL_ERR_UNSUPPORTED: there is work, and `when` is SL_FREE_IDLE. */
+static enum sl_status free_now(struct sl_core *core, uint64_t address, enum sl_free_when when,
+                               struct ending *ending)
 {
-    struct sl_chunk_range range = {0};
     sl_lock(&core->order);
-    uint32_t s = slot_at(core, address);
-    bool live = s != SL_NONE, idle = !sl_streams_any_work(&core->streams);
-    if (live && idle) range = end_slot(core, s, reported, freed); /* no work to wait for */
+    uint32_t s = slot_to_end(core, address, ending);
+    bool idle = s != SL_NONE && !sl_streams_any_work(&core->streams);
+    if (idle) end_slot(core, s, NULL, ending);
     sl_unlock(&core->order);
-    if (!live) return SL_ERR_INVALID;
-    if (!idle) {
-        struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_streams_points(&core->streams) : NULL;
-        return end_allocation(core, address, reported, points, freed);
+    if (s == SL_NONE) return SL_ERR_INVALID;
+    if (idle) {
+        discard_dead(core, ending->range);
+        return SL_OK;
     }
-    discard_dead(core, range);
-    return SL_OK;
+    if (when == SL_FREE_IDLE) return SL_ERR_UNSUPPORTED;
+    struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_streams_points(&core->streams) : NULL;
+    return free_at_points(core, address, points, ending);
 }
 
-/* Frees the blocks of a divided mapping, then the mapping. False: no divided mapping begins at `address`. */
-static bool free_blocks(struct sl_core *core, uint64_t address, struct sl_allocation *freed)
+enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reported)
+{
+    return free_now(core, address, SL_FREE_NOW, &(struct ending){.what = reported ? REPORTED : BLOCK});
+}
+
+/* Frees the blocks of the divided mapping that begins at `address`, then the mapping. */
+static enum sl_status free_blocks(struct sl_core *core, uint64_t address, struct sl_allocation *freed)
 {
     struct sl_allocation found;
     uint64_t block = 0;
@@ -292,19 +320,29 @@ static bool free_blocks(struct sl_core *core, uint64_t address, struct sl_alloca
         if (divided && !block) sl_blocks_end(core, address);
         sl_host_share_changed(&core->host);
         sl_unlock(&core->order);
-        if (!divided) return false;
-        if (block) sl_core_free(core, block, false, NULL);
+        if (!divided) return SL_ERR_INVALID;
+        if (block) sl_core_free(core, block, false);
     } while (block);
     if (freed) *freed = found;
-    return true;
+    return SL_OK;
 }
 
 enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 {
     struct sl_core *core = sl_core_of(address);
     if (!core) return SL_OK; /* after the stop the memory is freed with the process */
+    struct ending ending = {.what = ANY, .freed = freed};
     SL_TEST_DELAY(FREE);
-    return free_blocks(core, address, freed) ? SL_OK : sl_core_free(core, address, false, freed);
+    enum sl_status status = free_now(core, address, SL_FREE_NOW, &ending);
+    return ending.divided ? free_blocks(core, address, freed) : status;
+}
+
+enum sl_status sl_runtime_free_plain(uint64_t address, enum sl_free_when when, struct sl_allocation *freed)
+{
+    struct sl_core *core = sl_core_of(address);
+    if (!core) return SL_OK;
+    SL_TEST_DELAY(FREE);
+    return free_now(core, address, when, &(struct ending){.what = PLAIN, .freed = freed});
 }
 
 /* CU_STREAM_PER_THREAD has no handle by which another thread could record an open point, so its point is
@@ -315,21 +353,37 @@ static struct sl_points *points_of(struct sl_core *core, const struct sl_free_st
     return own ? sl_points_record(&core->reuse.frees, where, 1) : sl_points_open(&core->reuse.frees, where);
 }
 
+/* An open point that needs no call of the driver, or NULL. */
+static struct sl_points *shared_point(struct sl_core *core, const struct sl_free_stream *where)
+{
+    bool own = where->handle == SL_STREAM_PER_THREAD;
+    return own || !SL_GUARD(POINT_OF_FREE) ? NULL : sl_points_share(&core->reuse.frees, where);
+}
+
 enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed)
 {
     struct sl_core *core = sl_core_of(address);
     if (!core) return SL_OK;
+    struct ending ending = {.what = PLAIN, .freed = freed};
     struct sl_free_stream where = {.handle = stream};
+    struct sl_points *points = NULL;
     SL_TEST_DELAY(FREE);
     sl_lock(&core->order);
-    bool live = slot_at(core, address) != SL_NONE;
-    uint32_t s = live ? sl_stream_number(&core->streams, stream) : SL_SHARED_STREAM;
-    where.serial = sl_stream_serial(&core->streams, s);
-    if (live) sl_stream_is_used(&core->streams, s);
+    uint32_t s = slot_to_end(core, address, &ending);
+    if (s != SL_NONE) {
+        uint32_t number = sl_stream_number(&core->streams, stream);
+        where.serial = sl_stream_serial(&core->streams, number);
+        sl_stream_is_used(&core->streams, number);
+        points = shared_point(core, &where);
+        if (points) end_slot(core, s, points, &ending);
+    }
     sl_unlock(&core->order);
-    if (!live) return SL_ERR_INVALID;
-    struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? points_of(core, &where) : NULL;
-    return end_allocation(core, address, false, points, freed);
+    if (s == SL_NONE) return SL_ERR_INVALID;
+    if (!points)
+        return free_at_points(core, address, SL_GUARD(POINT_OF_FREE) ? points_of(core, &where) : NULL,
+                              &ending);
+    follow_up(core, points, &ending);
+    return SL_OK;
 }
 
 void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site)

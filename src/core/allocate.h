@@ -31,6 +31,14 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
  * is in our arenas, but no allocation starts there. After the stop every call succeeds and leaves *freed
  * alone. Precondition: sl_runtime_owns(address). */
 enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed);
+/* When memory may be freed. */
+enum sl_free_when {
+    SL_FREE_NOW,
+    SL_FREE_IDLE, /* while no work is queued; else SL_ERR_UNSUPPORTED, and *freed describes what is not freed
+                   */
+};
+/* The same for memory that the program did not map (SL_ERR_INVALID). */
+enum sl_status sl_runtime_free_plain(uint64_t address, enum sl_free_when when, struct sl_allocation *freed);
 /* The same in the order of `stream`, which must accept work: the next owner of the memory waits only for
  * work that was issued to that stream before this call. */
 enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed);
@@ -67,8 +75,7 @@ uint64_t sl_runtime_must_be_device(uint64_t address);
  * blocks. `reported`: the framework reported it, so free it only if it is a block that no graph may write
  * to. For src/core/ only. */
 struct sl_core;
-enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reported,
-                            struct sl_allocation *freed);
+enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reported);
 
 /* Clears and sets bits in the tag of the live allocation that holds `address`. False: there is none. */
 bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set);

@@ -214,5 +214,5 @@ void sl_runtime_block_returned(uint64_t address)
 {
     struct sl_core *core = sl_core_of(address);
     if (!core || core->placement.noted || !sl_arena_owns(address)) return;
-    sl_core_free(core, address, true, NULL); /* does nothing if no block begins there */
+    sl_core_free(core, address, true); /* does nothing if no block begins there */
 }

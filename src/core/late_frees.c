@@ -57,7 +57,7 @@ static bool hide(struct sl_core *core, uint64_t address, bool hides, struct sl_a
     sl_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
     struct sl_slot *slot = s == SL_NONE ? NULL : &core->placement.slots[s];
-    bool there = slot && slot->address == address && slot->leaving != hides;
+    bool there = slot && slot->address == address && slot->leaving != hides && !slot->mapped && !slot->block;
     if (there) slot->leaving = hides;
     if (there && found) *found = (struct sl_allocation){slot->address, slot->bytes, slot->number, slot->tag};
     sl_unlock(&core->order);
@@ -77,13 +77,14 @@ static bool add(const struct sl_core *owner, uint64_t address, uint32_t users)
     return room;
 }
 
-enum sl_status sl_runtime_free_everywhere(uint64_t address, struct sl_allocation *freed)
+enum sl_status sl_runtime_free_everywhere(uint64_t address, enum sl_free_when when,
+                                          struct sl_allocation *freed)
 {
     struct sl_core *core = sl_cores_are_several() ? sl_core_of(address) : NULL;
-    struct sl_allocation found;
-    if (core && !sl_runtime_find(address, &found)) return SL_ERR_INVALID; /* also if it was freed already */
+    if (core && !sl_runtime_find(address, freed)) return SL_ERR_INVALID; /* also if it was freed already */
     uint32_t users = core ? users_beside(core) : 0;
-    if (!users) return sl_runtime_free(address, freed);
+    if (!users) return sl_runtime_free_plain(address, when, freed);
+    if (when == SL_FREE_IDLE && has_work(core)) return SL_ERR_UNSUPPORTED;
     if (!hide(core, address, true, freed)) return SL_ERR_INVALID;
     if (!add(core, address, users)) return SL_OK; /* no host memory for the list: the memory is never freed */
     sl_late_frees_look();
@@ -174,7 +175,7 @@ static bool look(bool waits)
     while (take(&taken)) {
         struct sl_core *owner = sl_core_numbered(taken.owner);
         any = true;
-        if (owner && hide(owner, taken.address, false, NULL)) sl_core_free(owner, taken.address, false, NULL);
+        if (owner && hide(owner, taken.address, false, NULL)) sl_core_free(owner, taken.address, false);
     }
     atomic_store(&late.looking, false);
     return any;

@@ -15,9 +15,10 @@
 
 struct sl_core;
 
-/* As sl_runtime_free, for memory that work on any device may use. With one core it is the same as
- * sl_runtime_free. Enqueues. */
-enum sl_status sl_runtime_free_everywhere(uint64_t address, struct sl_allocation *freed);
+/* As sl_runtime_free_plain, for memory that work on any device may use. With one core it is the same. `freed`
+ * must not be NULL. Enqueues. */
+enum sl_status sl_runtime_free_everywhere(uint64_t address, enum sl_free_when when,
+                                          struct sl_allocation *freed);
 
 /* Whether events can be recorded on the core's streams now, and its work will end without further calls of
  * the program. */

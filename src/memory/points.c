@@ -55,12 +55,10 @@ static bool take_event(struct sl_frees *frees, sl_event_handle *event)
     return spare || frees->backend->event_new(frees->backend->self, event) == SL_OK;
 }
 
-static struct sl_points *new_points(struct sl_frees *frees, uint32_t count)
+static struct sl_points *new_points(struct sl_frees *frees, uint32_t count, uint64_t began)
 {
     struct sl_points *points = count ? malloc(sizeof *points + count * sizeof points->at[0]) : NULL;
-    if (points)
-        *points =
-            (struct sl_points){.list = frees, .refs = 1, .began = sl_frees_now(frees), .number = UINT64_MAX};
+    if (points) *points = (struct sl_points){.list = frees, .refs = 1, .began = began, .number = UINT64_MAX};
     return points;
 }
 
@@ -100,7 +98,7 @@ static bool record_one(struct sl_frees *frees, struct sl_points *points, const s
 struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_stream *streams,
                                    uint32_t count)
 {
-    struct sl_points *points = new_points(frees, count);
+    struct sl_points *points = new_points(frees, count, sl_frees_now(frees));
     bool sure = true;
     for (uint32_t i = 0; i < count; i++) sure &= record_one(frees, points, &streams[i]);
     if (!points) return sure ? NULL : sl_points_unknown(frees);
@@ -168,39 +166,56 @@ void sl_frees_flush_stream(struct sl_frees *frees, sl_stream stream)
     if (lies_there) sl_frees_flush(frees);
 }
 
-/* Precondition: `points` is not in the list. Another thread may have opened a point meanwhile. */
-static void open_point(struct sl_frees *frees, struct sl_points *points, uint64_t serial)
+/* Precondition: the lock is held, and no point is open. */
+static void open_point(struct sl_frees *frees, struct sl_points *points)
 {
+    frees->open = points;
+    points->refs++;
+    atomic_store(&frees->any_open, true);
+}
+
+static struct sl_points *point_on(struct sl_frees *frees, const struct sl_free_stream *stream, uint64_t began)
+{
+    struct sl_points *points = new_points(frees, 1, began);
+    if (!points) return NULL;
+    points->count = 1;
+    points->stream = stream->handle;
+    points->at[0].serial = stream->serial;
     atomic_store(&points->open, true);
+    return points;
+}
+
+struct sl_points *sl_points_share(struct sl_frees *frees, const struct sl_free_stream *stream)
+{
+    struct sl_points *points = NULL;
+    if (!stream->serial) return NULL;
     sl_lock(&frees->lock);
-    bool first = serial && !frees->open;
-    if (first) {
-        frees->open = points;
+    if (frees->open && frees->open->at[0].serial == stream->serial) {
+        points = frees->open;
         points->refs++;
-        atomic_store(&frees->any_open, true);
+    } else if (!frees->open && frees->spare_count && (points = point_on(frees, stream, frees->added))) {
+        points->at[0].event = frees->spare[--frees->spare_count];
+        open_point(frees, points);
     }
     sl_unlock(&frees->lock);
-    if (!first) record_point(points);
+    return points;
 }
 
 struct sl_points *sl_points_open(struct sl_frees *frees, const struct sl_free_stream *stream)
 {
-    sl_lock(&frees->lock);
-    struct sl_points *points = frees->open;
-    bool same = points && stream->serial && points->at[0].serial == stream->serial;
-    if (same) points->refs++;
-    sl_unlock(&frees->lock);
-    if (same) return points;
+    struct sl_points *points = sl_points_share(frees, stream);
+    if (points) return points;
     sl_frees_flush(frees);
-    points = new_points(frees, 1);
+    points = point_on(frees, stream, sl_frees_now(frees));
     if (!points || !take_event(frees, &points->at[0].event)) {
         free(points);
         return sl_finish_stream(frees->backend, stream->handle) ? sl_points_unknown(frees) : NULL;
     }
-    points->count = 1;
-    points->stream = stream->handle;
-    points->at[0].serial = stream->serial;
-    open_point(frees, points, stream->serial);
+    sl_lock(&frees->lock);
+    bool first = stream->serial && !frees->open; /* else another thread has opened a point meanwhile */
+    if (first) open_point(frees, points);
+    sl_unlock(&frees->lock);
+    if (!first) record_point(points);
     return points;
 }
 

@@ -45,6 +45,9 @@ struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_
  * is called before the program gives any stream work. Enqueues, if another stream has an open point. NULL:
  * nothing is left to wait for. Precondition: the stream's handle means the same stream to every thread. */
 struct sl_points *sl_points_open(struct sl_frees *frees, const struct sl_free_stream *stream);
+/* The open point on the stream, or a new one, where that needs no call of the driver; else NULL. Thread-safe;
+ * enqueues nothing. */
+struct sl_points *sl_points_share(struct sl_frees *frees, const struct sl_free_stream *stream);
 /* Points without events, which are unsure. */
 struct sl_points *sl_points_unknown(struct sl_frees *frees);
 

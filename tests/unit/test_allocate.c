@@ -146,6 +146,25 @@ static void only_what_starts_there_is_freed(void **state)
     core_end_child(sl_runtime_free(address, NULL) == SL_ERR_INVALID);
 }
 
+static void what_may_only_be_freed_without_work_lives_on_beside_it(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    uint64_t address = core_take(8192);
+    struct sl_allocation before = found_at(address), freed = untouched;
+    launch_on(address, (sl_stream)16);
+    assert_int_equal(sl_runtime_free_plain(address, SL_FREE_IDLE, &freed), SL_ERR_UNSUPPORTED);
+    assert_true(is_same(&freed, &before)); /* so the caller knows what it is */
+    freed = found_at(address);
+    assert_true(is_same(&freed, &before));
+    assert_int_equal(sl_runtime_free_plain(address + 512, SL_FREE_IDLE, &freed), SL_ERR_INVALID);
+    assert_int_equal(sl_runtime_finish(), SL_OK);
+    freed = untouched;
+    assert_int_equal(sl_runtime_free_plain(address, SL_FREE_IDLE, &freed), SL_OK);
+    assert_true(is_same(&freed, &before));
+    core_end_child(!sl_runtime_find(address, &freed));
+}
+
 static void what_does_not_fit_is_refused_and_leaves_nothing(void **state)
 {
     (void)state;
@@ -336,6 +355,7 @@ int main(void)
         cmocka_unit_test(after_the_stop_nothing_is_given_or_freed),
         cmocka_unit_test(an_allocation_is_what_was_asked_for),
         cmocka_unit_test(only_what_starts_there_is_freed),
+        cmocka_unit_test(what_may_only_be_freed_without_work_lives_on_beside_it),
         cmocka_unit_test(what_does_not_fit_is_refused_and_leaves_nothing),
         cmocka_unit_test(tags_are_of_one_allocation),
         cmocka_unit_test(a_range_is_ours_where_a_part_of_it_is),

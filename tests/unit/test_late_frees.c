@@ -73,17 +73,20 @@ static void it_is_freed_when_the_other_is_done(void **state)
     (void)state;
     if (!core_in_child("inline")) return;
     uint64_t address = core_take(SL_MIB);
-    assert_int_equal(sl_runtime_free_everywhere(core_take(SL_MIB), NULL), SL_OK); /* there is no other */
+    assert_int_equal(sl_runtime_free_everywhere(core_take(SL_MIB), SL_FREE_NOW, &(struct sl_allocation){0}),
+                     SL_OK); /* there is no other */
     assert_int_equal(live(), 1);
     start_another();
     uint64_t idle = core_take(SL_MIB);
-    assert_int_equal(sl_runtime_free_everywhere(idle, NULL), SL_OK); /* it has no work */
+    assert_int_equal(sl_runtime_free_everywhere(idle, SL_FREE_NOW, &(struct sl_allocation){0}),
+                     SL_OK); /* it has no work */
     assert_int_equal(live(), 1);
     give_it_work();
-    assert_int_equal(sl_runtime_free_everywhere(address, &found), SL_OK);
+    assert_int_equal(sl_runtime_free_everywhere(address, SL_FREE_NOW, &found), SL_OK);
     assert_int_equal(found.bytes, SL_MIB);
     assert_false(sl_runtime_find(address, &found));
-    assert_int_equal(sl_runtime_free_everywhere(address, NULL), SL_ERR_INVALID);
+    assert_int_equal(sl_runtime_free_everywhere(address, SL_FREE_NOW, &(struct sl_allocation){0}),
+                     SL_ERR_INVALID);
     assert_true(live() == 1 && sl_late_frees_any());
     assert_int_not_equal(core_take(SL_MIB), address);
     done = true;
@@ -102,7 +105,7 @@ static void the_program_waited_for_it(void **state)
     give_it_work();
     int before = records;
     sl_runtime_hold(1); /* nobody asks the streams */
-    assert_int_equal(sl_runtime_free_everywhere(address, NULL), SL_OK);
+    assert_int_equal(sl_runtime_free_everywhere(address, SL_FREE_NOW, &(struct sl_allocation){0}), SL_OK);
     sl_late_frees_look();
     assert_true(live() == 1 && records == before);
     sl_cores_turn_to(1);
@@ -121,7 +124,7 @@ static void nothing_is_enqueued_behind_a_collective(void **state)
     struct sl_launch collective = give_it_work();
     sl_core_met_peers(other, &collective);
     int before = records;
-    assert_int_equal(sl_runtime_free_everywhere(address, NULL), SL_OK);
+    assert_int_equal(sl_runtime_free_everywhere(address, SL_FREE_NOW, &(struct sl_allocation){0}), SL_OK);
     assert_false(sl_late_frees_hurry());
     assert_true(records == before && live() == 1 && !done);
     done = true; /* it is over */
@@ -136,7 +139,7 @@ static void who_needs_room_waits(void **state)
     uint64_t address = core_take(SL_MIB);
     start_another();
     give_it_work();
-    assert_int_equal(sl_runtime_free_everywhere(address, NULL), SL_OK);
+    assert_int_equal(sl_runtime_free_everywhere(address, SL_FREE_NOW, &(struct sl_allocation){0}), SL_OK);
     assert_int_equal(live(), 1);
     assert_true(sl_late_frees_hurry());
     assert_int_equal(live(), 0);
@@ -150,7 +153,7 @@ static void a_device_that_is_gone_uses_nothing(void **state)
     uint64_t address = core_take(SL_MIB);
     start_another();
     give_it_work();
-    assert_int_equal(sl_runtime_free_everywhere(address, NULL), SL_OK);
+    assert_int_equal(sl_runtime_free_everywhere(address, SL_FREE_NOW, &(struct sl_allocation){0}), SL_OK);
     assert_int_equal(live(), 1);
     sl_runtime_stop_one(1, true);
     sl_late_frees_look();

@@ -75,6 +75,8 @@ static void a_mapping_is_an_allocation_at_its_address(void **state)
     assert_false(sl_runtime_find(base + SL_GIB + PIECE / 2, &found));
     assert_int_equal(sl_runtime_map(base + SL_GIB, PIECE, 0, 7, 5), SL_ERR_INVALID);
     assert_int_equal(sl_runtime_map(base + 3 * SL_GIB - PIECE / 2, PIECE, 0, 7, 5), SL_ERR_INVALID);
+    assert_int_equal(sl_runtime_free_plain(found.address, SL_FREE_NOW, &freed), SL_ERR_INVALID);
+    assert_int_equal(sl_runtime_free_async(found.address, (sl_stream)16, &freed), SL_ERR_INVALID);
     assert_int_equal(sl_runtime_free(found.address, &freed), SL_OK);
     assert_int_equal(freed.bytes, PIECE);
     assert_int_equal(free_now(), before);

@@ -75,6 +75,25 @@ static void an_open_point_that_is_refused_is_ahead(void **state)
     sl_points_void(&frees, points);
 }
 
+static void a_point_is_shared_where_the_driver_need_not_be_called(void **state)
+{
+    (void)state;
+    assert_null(sl_points_share(&frees, &on_a)); /* no event is spare */
+    sl_points_void(&frees, record(&on_a));
+    int made = device.made;
+    struct sl_points *points = sl_points_share(&frees, &on_a);
+    assert_non_null(points);
+    assert_ptr_equal(sl_points_share(&frees, &on_a), points);
+    assert_null(sl_points_share(&frees, &on_b)); /* the open one would have to be recorded first */
+    assert_true(atomic_load(&points->open));
+    assert_false(sl_points_have_passed(&frees, points));
+    sl_frees_flush(&frees);
+    assert_false(atomic_load(&points->open));
+    assert_int_equal(device.made, made);
+    sl_points_void(&frees, points);
+    sl_points_void(&frees, points);
+}
+
 /* Without events the host waits; without that, the one thing that needs neither stands for all of it. */
 static void without_events_the_unknown_stands_for_them(void **state)
 {
@@ -154,6 +173,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_refused_record_is_waited_for, start, stop),
         cmocka_unit_test_setup_teardown(what_is_neither_recorded_nor_waited_for_is_ahead, start, stop),
         cmocka_unit_test_setup_teardown(an_open_point_that_is_refused_is_ahead, start, stop),
+        cmocka_unit_test_setup_teardown(a_point_is_shared_where_the_driver_need_not_be_called, start, stop),
         cmocka_unit_test_setup_teardown(without_events_the_unknown_stands_for_them, start, stop),
         cmocka_unit_test_setup_teardown(holders_are_waited_for, start, stop),
         cmocka_unit_test_setup_teardown(all_who_wait_see_the_holder, start, stop),
