@@ -16,7 +16,6 @@
 #include "core/sample.h"
 #include "core/stall.h"
 #include "launch/access.h"
-#include "launch/footprint_bytes.h"
 #include "move/daemon.h"
 #include "move/reuse.h"
 
@@ -281,7 +280,7 @@ struct sl_fit sl_runtime_fit(const struct sl_footprint *footprint)
     if (!core || core->policy->memory != SL_MEMORY_MOVED) return fit;
     sl_lock(&core->order);
     fit.budget_bytes = sl_budget_bytes(&core->budget);
-    fit.bytes = sl_footprint_bytes(&core->scanner, footprint);
+    fit.bytes = sl_access_footprint_bytes(&core->scanner, footprint);
     sl_unlock(&core->order);
     return fit;
 }

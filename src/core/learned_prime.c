@@ -46,7 +46,6 @@ static sl_symbol intern_launch(const struct sl_learned_parts *parts, const struc
     uint64_t signature = sl_launch_signature(symbol->shape);
     for (uint32_t a = 0; a < symbol->access_count; a++) {
         const struct sl_profile_access *from = &profile->accesses[symbol->first_access + a];
-        struct sl_slot *slot = &parts->placement->slots[from->slot];
         uint64_t kernel = from->kernel ? kernels[from->kernel] : 0;
         accesses[a] = (struct sl_access){.slot = from->slot,
                                          .name = from->slot,
@@ -56,9 +55,7 @@ static sl_symbol intern_launch(const struct sl_learned_parts *parts, const struc
                                          .parameter = kernel ? kernel << 32 | from->where : 0,
                                          .threads = from->threads,
                                          .only_read = from->only_read};
-        if (!from->bytes) accesses[a].at_least = from->threads * SL_BYTES_FOR_THREAD;
-        if (slot->bytes > parts->arena->chunk_bytes && sl_slot_learn(slot, from->offset))
-            parts->scanner->extents.version++;
+        sl_extents_note(&parts->scanner->extents, parts->placement, &accesses[a]);
         uint32_t role = sl_kernels_role(&parts->scanner->kernels, accesses[a].parameter, accesses[a].where);
         signature = sl_signature_add(signature, &accesses[a], role);
     }

@@ -41,12 +41,12 @@ static void add_span(struct sl_scanner *scanner, const struct sl_span *span, uin
     if (rest) add_word(scanner, address, rest, 0, where, !span->write);
 }
 
-/* Notes whether word `w` of the kernel's parameters is an address of a live allocation. */
-static void note_word(struct sl_scanner *scanner, uint32_t number, uint32_t w, bool live)
+/* Notes whether the word `where` of the kernel's parameters is an address of a live allocation. */
+static void note_word(struct sl_scanner *scanner, uint64_t parameter, uint32_t where, bool live)
 {
-    struct sl_kernel *kernel = &scanner->kernels.kernels[number];
-    if (sl_kernel_word_in_structure(kernel, w))
-        scanner->stale_words += sl_word_note(&kernel->evidence[w], live);
+    if (!sl_kernels_in_structure(&scanner->kernels, parameter, where)) return;
+    struct sl_word_evidence *known = sl_kernels_evidence(&scanner->kernels, parameter, where);
+    if (known) scanner->stale_words += sl_word_note(known, live);
 }
 
 /* Whether one of the launch's last words is this address. */
@@ -63,18 +63,18 @@ static void scan_parameters(struct sl_scanner *scanner, const struct sl_launch *
     const struct sl_kernel *kernel = &scanner->kernels.kernels[number];
     uint32_t entries = sl_kernel_entries(launch, kernel);
     for (uint32_t w = 0; w < kernel->word_count; w++) {
+        const struct sl_word_evidence *known = &kernel->words[w];
         const char *value = sl_kernel_word(launch, kernel, w);
         uint64_t word;
-        if (!value || sl_word_is_stale(&kernel->evidence[w]) || !sl_kernel_word_used(kernel, w, entries))
-            continue;
+        if (!value || sl_word_is_stale(known) || !sl_word_is_used(known, entries)) continue;
         memcpy(&word, value, sizeof word);
         if (!sl_arena_owns(word)) {
-            if (word) note_word(scanner, number, w, false);
+            if (word) note_word(scanner, (uint64_t)number << 32, known->where, false);
             continue;
         }
         /* Unfilled room often holds the same address again, or nothing. */
-        if (sl_kernel_word_in_structure(kernel, w) && is_repeated(scanner, word)) continue;
-        add_word(scanner, word, 0, number, kernel->words[w], false);
+        if (sl_kernel_in_structure(kernel, known->where) && is_repeated(scanner, word)) continue;
+        add_word(scanner, word, 0, number, known->where, false);
     }
 }
 
@@ -99,13 +99,6 @@ static uint64_t scan_footprint(struct sl_scanner *scanner, const struct sl_footp
         sl_tables_follow(scanner, 0);
     }
     return footprint->shape;
-}
-
-const struct sl_usage *sl_access_footprint_words(struct sl_scanner *scanner,
-                                                 const struct sl_footprint *footprint)
-{
-    scan_footprint(scanner, footprint);
-    return &scanner->usage;
 }
 
 /* Sets scanner->usage.words and returns the hash of everything else about the launch. `now`: it is about to
@@ -146,47 +139,45 @@ bool sl_scanner_reserve_resolved(struct sl_scanner *scanner)
     return true;
 }
 
-/* Notes whether the word points into a live allocation, if it is one of the launch's own parameters. *w:
- * position in the kernel's words, which are in the same order. */
-static void note_resolved(struct sl_scanner *scanner, const struct sl_word *word, bool live, uint32_t *w)
+/* What a word touches, in *access. Learns where inner tensors begin. False: no live allocation.
+ * `threads`: of the launch's grid. */
+static inline bool access_of(struct sl_scanner *scanner, const struct sl_word *word, uint64_t threads,
+                             struct sl_access *access)
 {
-    const struct sl_kernel *kernel = &scanner->kernels.kernels[scanner->usage.kernel];
-    if (!scanner->usage.kernel || word->parameter >> 32 != scanner->usage.kernel) return;
-    while (*w < kernel->word_count && kernel->words[*w] != word->where) ++*w;
-    if (*w < kernel->word_count) note_word(scanner, scanner->usage.kernel, *w, live);
+    uint32_t s = sl_place_find(scanner->placement, word->address);
+    if (s == SL_NONE) return false;
+    *access = (struct sl_access){.slot = s,
+                                 .name = sl_slot_name(scanner->placement, s),
+                                 .where = word->where,
+                                 .offset = word->address - scanner->placement->slots[s].address,
+                                 .bytes = word->bytes,
+                                 .parameter = word->parameter,
+                                 .threads = word->threads ? word->threads : threads,
+                                 .only_read = word->only_read};
+    sl_extents_note(&scanner->extents, scanner->placement, access);
+    return true;
 }
 
-/* Finds the allocations that the words point into and learns where their inner tensors begin. Returns the
- * launch's signature. `threads`: of the launch's grid. `stream`: its number. */
+/* Finds the allocations that the words point into. Returns the launch's signature. `threads`: of the launch's
+ * grid. `stream`: its number. */
 static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t threads, uint32_t stream)
 {
     uint64_t signature = sl_launch_signature(shape);
-    uint32_t noted = 0;
-    uint32_t words =
-        sl_scanner_reserve_resolved(scanner) ? scanner->usage.word_count : scanner->resolved_capacity;
-    scanner->usage.accesses = scanner->resolved;
-    scanner->usage.access_count = 0;
+    struct sl_usage *usage = &scanner->usage;
+    uint32_t words = sl_scanner_reserve_resolved(scanner) ? usage->word_count : scanner->resolved_capacity;
+    usage->accesses = scanner->resolved;
+    usage->access_count = 0;
     for (uint32_t w = 0; w < words; w++) {
-        const struct sl_word *word = &scanner->usage.words[w];
-        uint32_t s = sl_place_find(scanner->placement, word->address);
-        note_resolved(scanner, word, s != SL_NONE, &noted);
-        if (s == SL_NONE) continue;
-        struct sl_slot *slot = &scanner->placement->slots[s];
+        const struct sl_word *word = &usage->words[w];
+        struct sl_access *access = &scanner->resolved[usage->access_count];
+        bool live = access_of(scanner, word, threads, access);
+        if (usage->kernel) note_word(scanner, word->parameter, word->where, live);
+        if (!live) continue;
+        struct sl_slot *slot = &scanner->placement->slots[access->slot];
         if (!slot->stream) slot->stream = (uint8_t)(stream + 1);
-        struct sl_access access = {.slot = s,
-                                   .name = sl_slot_name(scanner->placement, s),
-                                   .where = word->where,
-                                   .offset = word->address - slot->address,
-                                   .bytes = word->bytes,
-                                   .parameter = word->parameter,
-                                   .threads = word->threads ? word->threads : threads,
-                                   .only_read = word->only_read};
-        if (!access.bytes) access.at_least = access.threads * SL_BYTES_FOR_THREAD;
-        if (sl_slot_is_divided(scanner->placement, slot) && sl_slot_learn(slot, access.offset))
-            scanner->extents.version++;
-        scanner->resolved[scanner->usage.access_count++] = access;
-        uint32_t role = sl_kernels_role(&scanner->kernels, access.parameter, access.where);
-        signature = sl_signature_add(signature, &access, role);
+        usage->access_count++;
+        uint32_t role = sl_kernels_role(&scanner->kernels, access->parameter, access->where);
+        signature = sl_signature_add(signature, access, role);
     }
     return signature;
 }
@@ -227,7 +218,7 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
         return usage;
     }
     uint64_t shape = scan(scanner, launch, true, &usage->kernel);
-    if (!sl_is_expected_launch(scanner, expected, shape)) {
+    if (!sl_accept_expected_launch(scanner, expected, shape)) {
         uint64_t stale = scanner->stale_words;
         uint64_t signature = resolve(scanner, shape, threads_of(launch), stream);
         if (scanner->stale_words != stale) return sl_access_scan(scanner, launch, expected, stream);
@@ -243,21 +234,6 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
         usage->came_as_expected = usage->symbol == expected;
     }
     return usage;
-}
-
-uint64_t sl_access_end(const struct sl_placement *placement, const struct sl_access *access)
-{
-    const struct sl_slot *slot = &placement->slots[access->slot];
-    uint64_t end = access->offset + access->bytes, least = access->offset + access->at_least;
-    if (access->bytes) return slot->mapped ? sl_place_reach(placement, slot, end) : end;
-    end = sl_place_extent_end(placement, slot, access->offset);
-    return least > end ? sl_place_reach(placement, slot, least) : end;
-}
-
-struct sl_chunk_range sl_access_range(const struct sl_placement *placement, const struct sl_access *access)
-{
-    return sl_slot_chunks(placement, &placement->slots[access->slot], access->offset,
-                          sl_access_end(placement, access) - access->offset);
 }
 
 /* Whether all chunks of `one` are among those of `other`. */
@@ -302,6 +278,46 @@ static bool reserve_chunks(struct sl_scanner *scanner, uint32_t more)
     scanner->chunk_space = larger;
     scanner->chunk_capacity = wanted;
     return true;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    sl_chunk a = *(const sl_chunk *)left, b = *(const sl_chunk *)right;
+    return (a > b) - (a < b);
+}
+
+/* Lists the chunks of all words of the usage. False: out of memory. The first pass learns all inner tensors,
+ * which determine the ends in the second. */
+static bool list_chunks_of_words(struct sl_scanner *scanner)
+{
+    struct sl_usage *usage = &scanner->usage;
+    uint32_t count = 0;
+    usage->chunk_count = 0;
+    if (!sl_scanner_reserve_resolved(scanner)) return false;
+    for (uint32_t w = 0; w < usage->word_count; w++)
+        count += access_of(scanner, &usage->words[w], 0, &scanner->resolved[count]);
+    for (uint32_t a = 0; a < count; a++) {
+        struct sl_chunk_range range = sl_access_range(scanner->placement, &scanner->resolved[a]);
+        if (!reserve_chunks(scanner, range.count)) return false;
+        for (uint32_t i = 0; i < range.count; i++)
+            scanner->chunk_space[usage->chunk_count++] = range.first + i;
+    }
+    return true;
+}
+
+uint64_t sl_access_footprint_bytes(struct sl_scanner *scanner, const struct sl_footprint *footprint)
+{
+    scan_footprint(scanner, footprint);
+    uint64_t bytes = list_chunks_of_words(scanner) ? 0 : UINT64_MAX;
+    const sl_chunk *chunks = scanner->chunk_space;
+    uint32_t count = bytes ? 0 : scanner->usage.chunk_count;
+    scanner->usage = (struct sl_usage){0}; /* its arrays were used, and may lie elsewhere */
+    if (count) qsort(scanner->chunk_space, count, sizeof *chunks, by_number);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(scanner->placement->arena, chunks[i]);
+        if ((i == 0 || chunks[i] != chunks[i - 1]) && !chunk->pinned) bytes += atomic_load(&chunk->bytes);
+    }
+    return bytes;
 }
 
 static void touch(struct sl_scanner *scanner, sl_chunk c, sl_tick tick)

@@ -5,15 +5,12 @@
 #include "launch/extents.h"
 #include "launch/footprint.h"
 #include "launch/kernels.h"
-#include "launch/launch_cache.h"
 #include "launch/pointer_tables.h"
 #include "launch/symbols.h"
-#include "memory/inner_tensors.h"
 
 struct sl_launch;
 
-#define SL_MAX_WORDS 4096     /* most pointers scanned in one launch */
-#define SL_BYTES_FOR_THREAD 4 /* least bytes that a kernel reaches for each thread */
+#define SL_MAX_WORDS 4096 /* most pointers scanned in one launch */
 
 /* What a launch uses. */
 struct sl_usage {
@@ -63,7 +60,7 @@ void sl_scanner_forget(struct sl_scanner *scanner);
 /* Returns what the launch uses, without its chunks; valid until the next launch is scanned. Every aligned
  * 8-byte word of a kernel's parameters that points into a live allocation is an access; by-value structs are
  * scanned whole. Copies and sets name their ranges. An expected launch is recognised by comparison, without a
- * search or a look-up of its signature; an expected kernel by the launch cache (launch_cache.h). `stream`:
+ * search or a look-up of its signature; an expected kernel by the launch cache (expected_launch.h). `stream`:
  * its number. */
 const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct sl_launch *launch,
                                       sl_symbol expected, uint32_t stream);
@@ -74,20 +71,14 @@ void sl_access_chunks(struct sl_scanner *scanner, const struct sl_launch *launch
 /* A record of what the launch may touch, for later launches; NULL: out of memory. */
 struct sl_footprint *sl_access_footprint(struct sl_scanner *scanner, const struct sl_launch *launch);
 
-/* The words of a footprint, and the present targets of the tables among them; valid until the next launch is
- * scanned. */
-const struct sl_usage *sl_access_footprint_words(struct sl_scanner *scanner,
-                                                 const struct sl_footprint *footprint);
+/* Bytes of the chunks that need frames for a launch with this footprint at present; UINT64_MAX: out of
+ * memory. Learns where inner tensors begin, as the launch would. Ends what was returned of the last launch.
+ */
+uint64_t sl_access_footprint_bytes(struct sl_scanner *scanner, const struct sl_footprint *footprint);
 
 /* Whether both symbols are launches of one kernel, or equal copies or memsets, that use the same chunks at
  * present, so that movements do not depend on which of them comes. False for launches with many accesses or
  * chunks. */
 bool sl_access_same_chunks(const struct sl_scanner *scanner, sl_symbol one, sl_symbol other);
-
-/* The end of an access: as the launch stated it, or else the end of the tensor that begins at its offset,
- * widened to the least that the grid covers. An access may continue from a mapping into those that follow. */
-uint64_t sl_access_end(const struct sl_placement *placement, const struct sl_access *access);
-/* The chunks that the access lies in. */
-struct sl_chunk_range sl_access_range(const struct sl_placement *placement, const struct sl_access *access);
 
 #endif

@@ -1,13 +1,101 @@
 #include "launch/extents.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/grow.h"
 #include "launch/access.h"
 
+#define MAX_INTERIOR 65536u
 #define ACCESSES_FOR_SYMBOL 8 /* visits that each symbol fed pays for */
 #define VIEWS_MAX 8           /* pointers that may be views of one tensor */
 #define VIEW_GAP 16           /* times the distance from the tensor's start to its last view */
 #define TOLERANCE 0.04        /* tensors are padded */
+
+static uint32_t interior_from(const struct sl_slot *slot, uint64_t offset)
+{
+    uint32_t low = 0, high = slot->interior_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (slot->interior[middle] < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool sl_slot_learn(struct sl_slot *slot, uint64_t offset)
+{
+    if (!offset) {
+        bool is_new = slot->mapped && !slot->begins;
+        slot->begins |= slot->mapped;
+        return is_new;
+    }
+    uint32_t at = interior_from(slot, offset);
+    if (at < slot->interior_count && slot->interior[at] == offset) return false;
+    if (slot->interior_count == MAX_INTERIOR ||
+        !sl_grow(&slot->interior, &slot->interior_capacity, slot->interior_count, sizeof *slot->interior))
+        return false;
+    memmove(&slot->interior[at + 1], &slot->interior[at],
+            (slot->interior_count - at) * sizeof *slot->interior);
+    slot->interior[at] = offset;
+    slot->interior_count++;
+    return true;
+}
+
+uint64_t sl_slot_extent_end(const struct sl_slot *slot, uint64_t offset)
+{
+    uint32_t at = interior_from(slot, offset + 1);
+    return at < slot->interior_count ? slot->interior[at] : slot->bytes;
+}
+
+const struct sl_slot *sl_place_next(const struct sl_placement *placement, const struct sl_slot *slot)
+{
+    if (!slot->live || !slot->mapped) return NULL;
+    uint64_t end = slot->address + slot->bytes;
+    uint32_t s = sl_place_find(placement, end);
+    if (s == SL_NONE || !placement->slots[s].mapped) return NULL;
+    sl_chunk last = sl_arena_chunk(placement->arena, end - 1), next = sl_arena_chunk(placement->arena, end);
+    return next - last <= 1 ? &placement->slots[s] : NULL; /* not beyond the end of the reservation */
+}
+
+/* The end of the tensor that begins at `offset`, which may extend into the mappings that follow. */
+static uint64_t extent_end(const struct sl_placement *placement, const struct sl_slot *slot, uint64_t offset)
+{
+    uint64_t end = sl_slot_extent_end(slot, offset), before = 0;
+    while (end == before + slot->bytes) {
+        const struct sl_slot *next = sl_place_next(placement, slot);
+        if (!next || next->begins) break;
+        before = end;
+        end += sl_slot_extent_end(next, 0);
+        slot = next;
+    }
+    return end;
+}
+
+/* `end`, an offset into the slot, limited to the end of the slot and the mappings that follow it. */
+static uint64_t limited(const struct sl_placement *placement, const struct sl_slot *slot, uint64_t end)
+{
+    uint64_t before = 0;
+    for (; slot && end > before + slot->bytes; slot = sl_place_next(placement, slot)) before += slot->bytes;
+    return slot ? end : before;
+}
+
+uint64_t sl_access_end(const struct sl_placement *placement, const struct sl_access *access)
+{
+    const struct sl_slot *slot = &placement->slots[access->slot];
+    uint64_t end = access->offset + access->bytes, least = access->offset + access->at_least;
+    if (access->bytes) return slot->mapped ? limited(placement, slot, end) : end;
+    end = extent_end(placement, slot, access->offset);
+    return least > end ? limited(placement, slot, least) : end;
+}
+
+struct sl_chunk_range sl_access_range(const struct sl_placement *placement, const struct sl_access *access)
+{
+    return sl_slot_chunks(placement, &placement->slots[access->slot], access->offset,
+                          sl_access_end(placement, access) - access->offset);
+}
 
 /* An access of unknown length. Allocations of at most a chunk are used whole; they serve as evidence for
  * others. */
@@ -53,7 +141,7 @@ static struct reach *collect(const struct sl_scanner *scanner, size_t *count)
             struct sl_access *access = &symbols->accesses[record->first_access + a];
             const struct sl_slot *slot = &scanner->placement->slots[access->slot];
             if (access->bytes || !access->parameter || !access->threads) continue;
-            uint64_t bytes = sl_place_extent_end(scanner->placement, slot, access->offset) - access->offset;
+            uint64_t bytes = extent_end(scanner->placement, slot, access->offset) - access->offset;
             reaches[(*count)++] = (struct reach){.access = access,
                                                  .bytes = bytes,
                                                  .over_views = over_views(slot, access->offset, bytes),

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launch/launch_cache.h"
-
 #define MAX_SYMBOLS ((uint32_t)1 << 18)
 #define MAX_ACCESSES ((uint32_t)1 << 21)
 

@@ -34,7 +34,7 @@ struct sl_symbol_record {
     uint32_t sampled;                     /* round in which a launch of it was last timed: see sample.h */
     uint64_t recorded, recorded_version;  /* the tick at which the trace got its accesses; they hold in this
                                              version of the extents and lap of the trace */
-    struct sl_launch_cache_entry *cached; /* of LAUNCH: see launch_cache.h; or NULL */
+    struct sl_launch_cache_entry *cached; /* of LAUNCH: see expected_launch.h; or NULL */
 };
 
 struct sl_symbols {

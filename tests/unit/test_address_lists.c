@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "launch/address_lists.h"
+#include "launch/kernels.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -59,12 +59,37 @@ FUSED(fused_4, 4, 36, 36, 320, int64_t, uint8_t);
 FUSED(fused_1, 1, 110, 96, 320, int64_t, uint8_t);
 FUSED(fused_4_large, 4, 256, 256, 4044, int64_t, uint8_t);
 
-static struct sl_address_lists lists_of(const char *structure, uint32_t bytes)
+static const struct sl_kernel *kernel_of(const char *name, uint32_t parameter_count, const uint32_t *each)
+{
+    static struct sl_kernels kernels = {.count = 1};
+    uint32_t at[8] = {0}, bytes[8];
+    struct sl_kernel_layout layout = {.parameter_count = parameter_count, .offsets = at, .sizes = bytes};
+    for (uint32_t p = 0; p < parameter_count; p++) {
+        bytes[p] = each[p];
+        at[p] = p ? (at[p - 1] + bytes[p - 1] + 7) / 8 * 8 : 0;
+    }
+    snprintf(layout.name, sizeof layout.name, "%s", name);
+    uint32_t number = sl_kernels_know(&kernels, &layout);
+    assert_int_not_equal(number, 0);
+    return &kernels.kernels[number];
+}
+
+static struct sl_address_lists known_lists(const char *name, uint32_t parameter_count, const uint32_t *each)
+{
+    return kernel_of(name, parameter_count, each)->lists;
+}
+
+static const struct sl_kernel *tensor_kernel(const char *structure, uint32_t bytes)
 {
     char name[160];
     snprintf(name, sizeof name, "_ZN12_GLOBAL__N_125multi_tensor_apply_kernelINS1_%s", structure);
     const uint32_t sizes[] = {4, bytes, 1, 8};
-    return sl_address_lists_of(name, COUNT(sizes), sizes);
+    return kernel_of(name, COUNT(sizes), sizes);
+}
+
+static struct sl_address_lists lists_of(const char *structure, uint32_t bytes)
+{
+    return tensor_kernel(structure, bytes)->lists;
 }
 
 #define ASSERT_LAYOUT(text, type, lists_, tensors)                                                           \
@@ -106,8 +131,8 @@ static void another_size_or_name_is_not_known(void **state)
     assert_int_equal(lists_of("18TensorListMetadataI", sizeof(struct plain_1)).capacity, 0);
     assert_int_equal(lists_of("", sizeof(struct plain_1)).capacity, 0);
     const uint32_t size = sizeof(struct plain_1);
-    assert_int_equal(sl_address_lists_of("_Z6kernel18TensorListMetadataILi1EE", 1, &size).capacity, 0);
-    assert_int_equal(sl_address_lists_of("", 0, NULL).capacity, 0);
+    assert_int_equal(known_lists("_Z6kernel18TensorListMetadataILi1EE", 1, &size).capacity, 0);
+    assert_int_equal(known_lists("", 0, NULL).capacity, 0);
 }
 
 static void what_has_an_entry_for_each_row_of_the_grid(void **state)
@@ -116,15 +141,15 @@ static void what_has_an_entry_for_each_row_of_the_grid(void **state)
     const uint32_t sizes[] = {8, 2000, 32, 4, 4};
     static const char name[] =
         "_ZN2at6native8Shape_cu19CatArrayBatchedCopyINS1_10OpaqueTypeILj4EEEjLi4ELi64ELi16EEEvPT_NS1_";
-    struct sl_address_lists lists = sl_address_lists_of(name, COUNT(sizes), sizes);
+    struct sl_address_lists lists = known_lists(name, COUNT(sizes), sizes);
     assert_int_equal(lists.parameter, 1);
     assert_int_equal(lists.lists * lists.capacity, 64);
     assert_int_equal(sl_address_lists_used(&lists, NULL, (const uint32_t[3]){100, 3, 1}), 3);
     const uint32_t small[] = {8, 511};
-    assert_int_equal(sl_address_lists_of(name, COUNT(small), small).capacity, 0);
-    assert_int_equal(sl_address_lists_of(name, 1, sizes).capacity, 0);
-    assert_int_equal(sl_address_lists_of("CatArrayBatchedCopy", COUNT(sizes), sizes).capacity, 0);
-    assert_int_equal(sl_address_lists_of("CatArrayBatchedCopyILi64EEEv", COUNT(sizes), sizes).capacity, 0);
+    assert_int_equal(known_lists(name, COUNT(small), small).capacity, 0);
+    assert_int_equal(known_lists(name, 1, sizes).capacity, 0);
+    assert_int_equal(known_lists("CatArrayBatchedCopy", COUNT(sizes), sizes).capacity, 0);
+    assert_int_equal(known_lists("CatArrayBatchedCopyILi64EEEv", COUNT(sizes), sizes).capacity, 0);
 }
 
 static void used_are_those_that_a_block_works_on(void **state)
@@ -150,16 +175,24 @@ static void used_are_those_that_a_block_works_on(void **state)
 static void words_behind_those_are_no_addresses(void **state)
 {
     (void)state;
-    struct sl_address_lists lists =
-        lists_of("32FusedOptimizerTensorListMetadataILi4EEENS1_", sizeof(struct fused_4));
-    for (uint32_t at = 0; at < sizeof(struct fused_4); at += 8) {
+    const struct sl_kernel *fused =
+        tensor_kernel("32FusedOptimizerTensorListMetadataILi4EEENS1_", sizeof(struct fused_4));
+    uint32_t words = 0;
+    for (uint32_t w = 0; w < fused->word_count; w++) {
+        uint32_t parameter = fused->words[w].where >> 16, at = fused->words[w].where & 0xffff;
+        if (parameter != 1) {
+            assert_true(sl_word_is_used(&fused->words[w], 0));
+            continue;
+        }
+        words++;
         bool expected = at < offsetof(struct fused_4, length) && at / 8 % 36 < 5;
         expected |=
             at >= offsetof(struct fused_4, counters) && at < offsetof(struct fused_4, counters) + 5 * 8;
-        assert_int_equal(sl_address_lists_has(&lists, 1, at, 5), expected);
-        assert_true(sl_address_lists_has(&lists, 3, at, 5)); /* another parameter */
+        assert_int_equal(sl_word_is_used(&fused->words[w], 5), expected);
     }
-    assert_true(sl_address_lists_has(&(struct sl_address_lists){0}, 0, 8, 0));
+    assert_int_equal(words, sizeof(struct fused_4) / 8);
+    const uint32_t plain = 64;
+    assert_true(sl_word_is_used(&kernel_of("plain", 1, &plain)->words[1], 0));
 }
 
 /* A core that is given such launches. */

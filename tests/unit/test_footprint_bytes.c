@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "launch/footprint_bytes.h"
 
 #define CHUNK (2 * SL_MIB)
 

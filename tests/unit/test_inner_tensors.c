@@ -1,6 +1,6 @@
 /* Where tensors end in slots that hold several: breaks if one ends behind the next one's beginning, or before
  * its own end because that lies in the next mapping. */
-#include "memory/inner_tensors.h"
+#include "launch/extents.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +18,7 @@
 static struct sl_backend backend;
 static struct sl_arena arena;
 static struct sl_placement placement;
+static struct sl_extents extents;
 static uint64_t base; /* of reserved addresses */
 
 static int start(void **state)
@@ -45,24 +46,50 @@ static struct sl_slot *map(uint64_t piece)
     return &placement.slots[slot];
 }
 
+static uint32_t number_of(const struct sl_slot *slot)
+{
+    return (uint32_t)(slot - placement.slots);
+}
+
 static uint64_t end_of(const struct sl_slot *slot, uint64_t offset)
 {
-    return sl_place_extent_end(&placement, slot, offset);
+    return sl_access_end(&placement, &(struct sl_access){.slot = number_of(slot), .offset = offset});
+}
+
+/* Of an access that reaches at least so far. */
+static uint64_t end_of_at_least(const struct sl_slot *slot, uint64_t bytes)
+{
+    return sl_access_end(&placement, &(struct sl_access){.slot = number_of(slot), .at_least = bytes});
+}
+
+/* Whether it was news that a launch is given this offset. */
+static bool learn(const struct sl_slot *slot, uint64_t offset)
+{
+    uint64_t version = extents.version;
+    struct sl_access access = {.slot = number_of(slot), .offset = offset, .threads = 100};
+    sl_extents_note(&extents, &placement, &access);
+    assert_int_equal(access.at_least, 400); /* 4 bytes for each thread */
+    return extents.version != version;
 }
 
 static void inner_tensors_end_where_the_next_begins(void **state)
 {
     (void)state;
-    struct sl_slot slot = {.bytes = 1000};
-    assert_int_equal(sl_slot_extent_end(&slot, 0), 1000);
-    sl_slot_learn(&slot, 600);
-    sl_slot_learn(&slot, 200);
-    sl_slot_learn(&slot, 200);
-    assert_int_equal(slot.interior_count, 2);
-    assert_int_equal(sl_slot_extent_end(&slot, 0), 200);
-    assert_int_equal(sl_slot_extent_end(&slot, 200), 600);
-    assert_int_equal(sl_slot_extent_end(&slot, 601), 1000);
-    free(slot.interior);
+    uint32_t large, small;
+    assert_int_equal(sl_place(&placement, 2 * CHUNK, 1, &large), SL_OK);
+    assert_int_equal(sl_place(&placement, CHUNK, 2, &small), SL_OK);
+    const struct sl_slot *slot = &placement.slots[large];
+    assert_int_equal(sl_slot_extent_end(slot, 0), 2 * CHUNK);
+    assert_true(learn(slot, 600));
+    assert_true(learn(slot, 200));
+    assert_false(learn(slot, 200));
+    assert_false(learn(slot, 0));
+    assert_int_equal(slot->interior_count, 2);
+    assert_int_equal(sl_slot_extent_end(slot, 0), 200);
+    assert_int_equal(sl_slot_extent_end(slot, 200), 600);
+    assert_int_equal(sl_slot_extent_end(slot, 601), 2 * CHUNK);
+    assert_false(learn(&placement.slots[small], 200)); /* it is used whole */
+    assert_int_equal(end_of(&placement.slots[small], 0), CHUNK);
 }
 
 static void a_tensor_goes_on_until_the_next_begins(void **state)
@@ -71,14 +98,14 @@ static void a_tensor_goes_on_until_the_next_begins(void **state)
     for (uint64_t piece = 0; piece < 4; piece++) map(piece);
     struct sl_slot *slots = placement.slots;
     assert_int_equal(end_of(&slots[0], 512), 4 * PIECE);
-    assert_true(sl_slot_learn(&slots[2], SL_MIB));
+    assert_true(learn(&slots[2], SL_MIB));
     assert_int_equal(end_of(&slots[0], 512), 2 * PIECE + SL_MIB);
     assert_int_equal(end_of(&slots[2], 0), SL_MIB);
     assert_int_equal(end_of(&slots[2], SL_MIB), 2 * PIECE);
-    assert_true(sl_slot_learn(&slots[2], 0)); /* at a mapping's beginning */
-    assert_false(sl_slot_learn(&slots[2], 0));
+    assert_true(learn(&slots[2], 0)); /* at a mapping's beginning */
+    assert_false(learn(&slots[2], 0));
     assert_int_equal(end_of(&slots[0], 512), 2 * PIECE);
-    assert_true(sl_slot_learn(&slots[0], 1024));
+    assert_true(learn(&slots[0], 1024));
     assert_int_equal(end_of(&slots[0], 512), 1024);
 }
 
@@ -91,8 +118,9 @@ static void a_gap_ends_it(void **state)
     assert_int_equal(end_of(&placement.slots[0], 512), 2 * PIECE);
     assert_int_equal(end_of(&placement.slots[3], 512), PIECE);
     assert_int_equal(end_of(&placement.slots[slot], 512), PIECE); /* not mapped: where it lay */
-    assert_int_equal(sl_place_reach(&placement, &placement.slots[0], 3 * PIECE), 2 * PIECE);
-    assert_int_equal(sl_place_reach(&placement, &placement.slots[0], PIECE + 1), PIECE + 1);
+    assert_int_equal(end_of_at_least(&placement.slots[0], 3 * PIECE), 2 * PIECE);
+    assert_true(learn(&placement.slots[0], 1024));
+    assert_int_equal(end_of_at_least(&placement.slots[0], PIECE + 1), PIECE + 1);
     assert_ptr_equal(sl_place_next(&placement, &placement.slots[0]), &placement.slots[1]);
     assert_null(sl_place_next(&placement, &placement.slots[1]));
 }
@@ -122,9 +150,8 @@ static void nothing_goes_on_in_other_allocations(void **state)
     assert_int_equal(slots[one].address + 2 * CHUNK, slots[two].address);
     assert_null(sl_place_next(&placement, &slots[one]));
     assert_int_equal(end_of(&slots[one], 512), 2 * CHUNK);
-    assert_int_equal(sl_place_reach(&placement, &slots[one], 3 * CHUNK), 2 * CHUNK);
+    assert_int_equal(end_of_at_least(&slots[one], 3 * CHUNK), 2 * CHUNK);
     assert_int_equal(sl_slot_chunks(&placement, &slots[one], CHUNK, 3 * CHUNK).count, 1);
-    assert_true(sl_slot_is_divided(&placement, &slots[one]));
 }
 
 int main(void)

@@ -145,6 +145,24 @@ static void many_kernels_keep_their_numbers(void **state)
 
 /* --- where pointers may be --- */
 
+static void the_evidence_for_a_word_is_found_by_its_place(void **state)
+{
+    (void)state;
+    described[1] = (struct described){"found", 4, {0, 4, 16, 44}, {4, 12, 28, 8}};
+    uint32_t number = sl_kernels_find(&kernels, 1);
+    const struct sl_kernel *kernel = &kernels.kernels[number];
+    uint64_t parameter = (uint64_t)number << 32;
+    assert_int_equal(kernel->word_count, 4); /* the last one is not aligned */
+    for (uint32_t w = 0; w < kernel->word_count; w++)
+        assert_ptr_equal(sl_kernels_evidence(&kernels, parameter, kernel->words[w].where), &kernel->words[w]);
+    assert_int_equal(kernel->words[0].where, 1 << 16 | 4);
+    static const uint32_t none[] = {0,       1 << 16,     1 << 16 | 5, 2 << 16 | 24,
+                                    3 << 16, 3 << 16 | 4, 4 << 16,     UINT32_MAX};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_null(sl_kernels_evidence(&kernels, parameter, none[i]));
+    assert_null(sl_kernels_evidence(&kernels, 0, 1 << 16 | 4)); /* no kernel's */
+}
+
 /* Each aligned word of the block of parameters that lies in one of them. */
 static void pointers_are_where_aligned_words_are(void **state)
 {
@@ -164,7 +182,7 @@ static void pointers_are_where_aligned_words_are(void **state)
         for (uint32_t p = 0; p < d->count; p++)
             for (uint32_t byte = 0; byte + 8 <= d->sizes[p]; byte++)
                 if ((d->offsets[p] + byte) % 8 == 0)
-                    assert_int_equal(kernel->words[expected++], p << 16 | byte);
+                    assert_int_equal(kernel->words[expected++].where, p << 16 | byte);
         assert_int_equal(kernel->word_count, expected);
     }
 }
@@ -201,6 +219,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(kernels_of_one_name_differ_by_layout, start, stop),
         cmocka_unit_test_setup_teardown(what_was_known_before_is_found_when_it_comes, start, stop),
         cmocka_unit_test_setup_teardown(many_kernels_keep_their_numbers, start, stop),
+        cmocka_unit_test_setup_teardown(the_evidence_for_a_word_is_found_by_its_place, start, stop),
         cmocka_unit_test_setup_teardown(pointers_are_where_aligned_words_are, start, stop),
         cmocka_unit_test_setup_teardown(a_word_is_read_from_either_kind_of_parameters, start, stop),
     };

@@ -1,6 +1,6 @@
 /* Launches that are recognised by comparison: breaks if another launch is taken for the one that was
  * expected, or if the chunks of the entry are not those that the launch uses now. */
-#include "launch/launch_cache.h"
+#include "launch/expected_launch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "launch/access.h"
 
 /* A pointer, a number, and a block with a pointer in the middle. */
 struct arguments {
@@ -181,7 +180,7 @@ static void a_word_of_the_block_that_is_stale(void **state)
     assert_null(match_arguments(arguments, symbol));
     struct sl_kernel *known = &scanner->kernels.kernels[core->symbols.records[symbol].kernel];
     for (uint32_t w = 0; w < known->word_count; w++)
-        if (known->words[w] == 2 << 16) known->evidence[w] = (struct sl_word_evidence){UINT8_MAX, UINT8_MAX};
+        if (known->words[w].where == 2 << 16) known->words[w].live = known->words[w].other = UINT8_MAX;
     assert_non_null(match_arguments(arguments, symbol));
 }
 

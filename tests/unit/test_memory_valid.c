@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 #include "broken.h"
-#include "tests/host/backend_host.h"
+#include "launch/extents.h"
 #include "memory/arena_valid.h"
-#include "memory/inner_tensors.h"
 #include "memory/placement_valid.h"
+#include "tests/host/backend_host.h"
 
 #define CHUNK (4 * SL_MIB)
 

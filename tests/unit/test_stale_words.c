@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "launch/stale_words.h"
+#include "launch/kernels.h"
 
 /* As calculators of offsets are: strides, of which the kernel uses as many as there are dimensions. */
 struct by_value {
@@ -52,7 +52,6 @@ static void a_word_is_stale_once_both_were_seen(void **state)
     struct sl_word_evidence evidence = {0};
     for (int i = 0; i < 1000; i++) assert_false(sl_word_note(&evidence, true));
     assert_false(sl_word_is_stale(&evidence));
-    for (int i = 1; i < SL_STALE_EVIDENCE; i++) assert_false(sl_word_note(&evidence, false));
     assert_true(sl_word_note(&evidence, false)); /* now */
     assert_false(sl_word_note(&evidence, false));
     assert_true(sl_word_is_stale(&evidence));
@@ -62,7 +61,7 @@ static void a_word_is_stale_once_both_were_seen(void **state)
 static void what_was_left_there_makes_no_other_launch(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2 * SL_STALE_EVIDENCE; i++) {
+    for (int i = 0; i < 2; i++) {
         launch(target, 3, bystander);
         launch(target, 3, 0x1234);
     }
@@ -79,13 +78,10 @@ static void a_word_that_turns_stale_leaves_the_launch_the_same(void **state)
 {
     (void)state;
     sl_symbol symbol = launch_of(&later, target, 3, bystander);
-    for (int i = 0; i < 2 * SL_STALE_EVIDENCE; i++)
-        assert_int_equal(launch_of(&later, target, 3, bystander), symbol);
+    for (int i = 0; i < 2; i++) assert_int_equal(launch_of(&later, target, 3, bystander), symbol);
     assert_int_equal(sl_core_running()->symbols.records[symbol].access_count, 2);
-    for (int i = 0; i < SL_STALE_EVIDENCE; i++) {
-        expect_launch(&later, symbol, target, 3, 0x1234);
-        assert_int_equal(sl_core_running()->scanner.usage.access_count, 1);
-    }
+    expect_launch(&later, symbol, target, 3, 0x1234);
+    assert_int_equal(sl_core_running()->scanner.usage.access_count, 1);
     assert_int_equal(expect_launch(&later, symbol, target, 3, bystander), symbol);
     assert_int_equal(sl_core_running()->symbols.records[symbol].access_count, 1);
     assert_int_equal(sl_core_running()->scanner.usage.access_count, 1);
@@ -96,9 +92,6 @@ static void the_launch_that_shows_it_is_without_it(void **state)
 {
     (void)state;
     sl_symbol symbol = expect_launch(&shown, 0, target, 3, 0x1234);
-    for (int i = 1; i < SL_STALE_EVIDENCE; i++) expect_launch(&shown, 0, target, 3, 0x1234);
-    for (int i = 1; i < SL_STALE_EVIDENCE; i++)
-        assert_int_not_equal(expect_launch(&shown, 0, target, 3, bystander), symbol);
     assert_int_equal(expect_launch(&shown, 0, target, 3, bystander), symbol);
     assert_int_equal(sl_core_running()->scanner.usage.access_count, 1);
 }
@@ -137,7 +130,7 @@ static void parameters_that_repeat_an_address_stay(void **state)
 static void addresses_that_are_used_stay(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2 * SL_STALE_EVIDENCE; i++) {
+    for (int i = 0; i < 2; i++) {
         launch(target, bystander, 7);
         launch(target, 0, 7);
     }
@@ -150,7 +143,7 @@ static void addresses_that_are_used_stay(void **state)
 static void parameters_of_their_own_are_never_stale(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4 * SL_STALE_EVIDENCE; i++) {
+    for (int i = 0; i < 4; i++) {
         launch(target, 9, 9);
         launch(0x1234, 9, 9);
     }
