@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "launch/expected_launch.h"
 
 #define MOST_COMPARED 16   /* accesses, and chunks of one access */
@@ -129,14 +130,8 @@ static uint64_t scan(struct sl_scanner *scanner, const struct sl_launch *launch,
 
 bool sl_scanner_reserve_resolved(struct sl_scanner *scanner)
 {
-    uint32_t wanted = scanner->resolved_capacity ? scanner->resolved_capacity : SL_MAX_WORDS;
-    while (wanted < scanner->usage.word_count) wanted *= 2;
-    if (wanted == scanner->resolved_capacity) return true;
-    struct sl_access *larger = realloc(scanner->resolved, wanted * sizeof *larger);
-    if (!larger) return false;
-    scanner->resolved = larger;
-    scanner->resolved_capacity = wanted;
-    return true;
+    return sl_grow_by(&scanner->resolved, &scanner->resolved_capacity, 0, scanner->usage.word_count,
+                      sizeof *scanner->resolved);
 }
 
 /* What a word touches, in *access. Learns where inner tensors begin. False: no live allocation.
@@ -182,14 +177,6 @@ static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t thr
     return signature;
 }
 
-static sl_symbol intern(const struct sl_scanner *scanner, uint64_t signature, struct sl_symbol_record record)
-{
-    sl_symbol symbol = sl_symbols_intern(scanner->symbols, signature, record, scanner->resolved);
-    if (symbol && scanner->symbols->records[symbol].access_count == record.access_count)
-        sl_symbols_follow(scanner->symbols, symbol, scanner->resolved);
-    return symbol;
-}
-
 static uint64_t threads_of(const struct sl_launch *launch)
 {
     uint64_t threads = 1;
@@ -230,7 +217,7 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
         if (sl_is_expected_resized(scanner, launch, expected))
             sl_symbols_widen(scanner->symbols, expected, scanner->resolved);
         else
-            usage->symbol = intern(scanner, signature, record);
+            usage->symbol = sl_symbols_intern(scanner->symbols, signature, record, scanner->resolved);
         usage->came_as_expected = usage->symbol == expected;
     }
     return usage;
@@ -270,14 +257,8 @@ bool sl_access_same_chunks(const struct sl_scanner *scanner, sl_symbol one, sl_s
 
 static bool reserve_chunks(struct sl_scanner *scanner, uint32_t more)
 {
-    uint32_t wanted = scanner->chunk_capacity ? scanner->chunk_capacity : 256;
-    while (wanted < scanner->usage.chunk_count + more) wanted *= 2;
-    if (wanted == scanner->chunk_capacity) return true;
-    sl_chunk *larger = realloc(scanner->chunk_space, wanted * sizeof *larger);
-    if (!larger) return false;
-    scanner->chunk_space = larger;
-    scanner->chunk_capacity = wanted;
-    return true;
+    return sl_grow_by(&scanner->chunk_space, &scanner->chunk_capacity, scanner->usage.chunk_count, more,
+                      sizeof *scanner->chunk_space);
 }
 
 static int by_number(const void *left, const void *right)

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "launch/access.h"
 
 #define TABLES_MAX 4096u
@@ -25,14 +26,9 @@ void sl_tables_variable(struct sl_tables *tables, uint64_t address, uint64_t byt
             tables->variables[v] = (struct sl_variable){address, bytes, module};
             return;
         }
-    if (tables->variable_count == tables->variable_capacity) {
-        uint32_t wanted = tables->variable_capacity ? 2 * tables->variable_capacity : 64;
-        struct sl_variable *larger =
-            wanted <= TABLES_MAX ? realloc(tables->variables, wanted * sizeof *larger) : NULL;
-        if (!larger) return;
-        tables->variables = larger;
-        tables->variable_capacity = wanted;
-    }
+    if (tables->variable_count == TABLES_MAX || !sl_grow(&tables->variables, &tables->variable_capacity,
+                                                         tables->variable_count, sizeof *tables->variables))
+        return;
     tables->variables[tables->variable_count++] = (struct sl_variable){address, bytes, module};
 }
 
@@ -90,16 +86,10 @@ static uint32_t read_targets(struct sl_scanner *scanner, const struct sl_launch 
 static void keep(struct sl_scanner *scanner, const struct sl_table *table)
 {
     struct sl_tables *tables = &scanner->tables;
-    if (tables->count == tables->capacity) {
-        uint32_t wanted = tables->capacity ? 2 * tables->capacity : 64;
-        struct sl_table *larger =
-            wanted <= TABLES_MAX ? realloc(tables->tables, wanted * sizeof *larger) : NULL;
-        if (!larger) {
-            free(table->targets);
-            return;
-        }
-        tables->tables = larger;
-        tables->capacity = wanted;
+    if (tables->count == TABLES_MAX ||
+        !sl_grow(&tables->tables, &tables->capacity, tables->count, sizeof *tables->tables)) {
+        free(table->targets);
+        return;
     }
     uint32_t at = table_from(tables, table->begin);
     memmove(&tables->tables[at + 1], &tables->tables[at], (tables->count - at) * sizeof *tables->tables);

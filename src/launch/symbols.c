@@ -3,15 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define MAX_SYMBOLS ((uint32_t)1 << 18)
 #define MAX_ACCESSES ((uint32_t)1 << 21)
 
 bool sl_symbols_init(struct sl_symbols *symbols)
 {
-    *symbols = (struct sl_symbols){.capacity = 1024};
-    symbols->records = calloc(symbols->capacity, sizeof *symbols->records);
-    if (!symbols->records) return false;
-    symbols->count = 1;
+    *symbols = (struct sl_symbols){0};
+    if (!sl_grow(&symbols->records, &symbols->capacity, 0, sizeof *symbols->records)) return false;
+    sl_symbols_clear(symbols);
     return true;
 }
 
@@ -33,50 +34,20 @@ void sl_symbols_close(struct sl_symbols *symbols)
     *symbols = (struct sl_symbols){0};
 }
 
-static bool reserve_accesses(struct sl_symbols *symbols, uint32_t more)
+/* Makes room for one record with `accesses` accesses. */
+static bool reserve(struct sl_symbols *symbols, uint32_t accesses)
 {
-    uint32_t wanted = symbols->access_capacity ? symbols->access_capacity : 4096;
-    while (wanted < symbols->access_count + more) wanted *= 2;
-    if (wanted == symbols->access_capacity) return true;
-    if (wanted > MAX_ACCESSES) return !(symbols->full = true);
-    struct sl_access *larger = realloc(symbols->accesses, wanted * sizeof *larger);
-    if (!larger) return false;
-    symbols->accesses = larger;
-    symbols->access_capacity = wanted;
-    return true;
+    if (symbols->count == MAX_SYMBOLS || accesses > MAX_ACCESSES - symbols->access_count)
+        return !(symbols->full = true);
+    return sl_grow(&symbols->records, &symbols->capacity, symbols->count, sizeof *symbols->records) &&
+           sl_grow_by(&symbols->accesses, &symbols->access_capacity, symbols->access_count, accesses,
+                      sizeof *symbols->accesses);
 }
 
-static bool reserve_record(struct sl_symbols *symbols)
+/* Updates the slots of the symbol's accesses from its latest occurrence, where their names are the same. */
+static void follow(const struct sl_symbols *symbols, struct sl_symbol_record *record,
+                   const struct sl_access *accesses)
 {
-    if (symbols->count < symbols->capacity) return true;
-    if (symbols->capacity >= MAX_SYMBOLS) return !(symbols->full = true);
-    struct sl_symbol_record *larger = realloc(symbols->records, 2 * symbols->capacity * sizeof *larger);
-    if (!larger) return false;
-    symbols->records = larger;
-    symbols->capacity *= 2;
-    return true;
-}
-
-sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, struct sl_symbol_record record,
-                            const struct sl_access *accesses)
-{
-    signature |= 1;
-    uint32_t known = sl_map_get(&symbols->by_hash, signature);
-    if (known != SL_NONE) return known;
-    if (!reserve_record(symbols) || !reserve_accesses(symbols, record.access_count) ||
-        !sl_map_put(&symbols->by_hash, signature, symbols->count))
-        return 0;
-    record.first_access = symbols->access_count;
-    if (record.access_count)
-        memcpy(symbols->accesses + symbols->access_count, accesses, record.access_count * sizeof *accesses);
-    symbols->access_count += record.access_count;
-    symbols->records[symbols->count] = record;
-    return symbols->count++;
-}
-
-void sl_symbols_follow(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses)
-{
-    struct sl_symbol_record *record = &symbols->records[symbol];
     struct sl_access *own = &symbols->accesses[record->first_access];
     for (uint32_t a = 0; a < record->access_count; a++) {
         bool same = own[a].name == accesses[a].name && own[a].where == accesses[a].where;
@@ -84,6 +55,26 @@ void sl_symbols_follow(struct sl_symbols *symbols, sl_symbol symbol, const struc
         own[a].slot = accesses[a].slot;
         record->recorded = 0; /* the trace gets the accesses again */
     }
+}
+
+sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, struct sl_symbol_record record,
+                            const struct sl_access *accesses)
+{
+    signature |= 1;
+    uint32_t known = sl_map_get(&symbols->by_hash, signature);
+    if (known != SL_NONE) {
+        if (symbols->records[known].access_count == record.access_count)
+            follow(symbols, &symbols->records[known], accesses);
+        return known;
+    }
+    if (!reserve(symbols, record.access_count) || !sl_map_put(&symbols->by_hash, signature, symbols->count))
+        return 0;
+    record.first_access = symbols->access_count;
+    if (record.access_count)
+        memcpy(symbols->accesses + symbols->access_count, accesses, record.access_count * sizeof *accesses);
+    symbols->access_count += record.access_count;
+    symbols->records[symbols->count] = record;
+    return symbols->count++;
 }
 
 void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses)

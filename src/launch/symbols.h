@@ -68,14 +68,10 @@ static inline uint64_t sl_signature_add(uint64_t signature, const struct sl_acce
     return signature + sl_hash_word(sl_mix((uint64_t)role << 32 | access->name), access->offset);
 }
 
-/* The symbol with this signature; a new one gets a copy of the record and its accesses. 0: the table is
- * full. */
+/* The symbol with this signature; a new one gets a copy of the record and its accesses. A known one with as
+ * many accesses gets the slots of those whose names are the same. 0: the table is full. */
 sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, struct sl_symbol_record record,
                             const struct sl_access *accesses);
-
-/* Updates the slots of the symbol's accesses from `accesses`, its latest occurrence, where their names are
- * the same. Precondition: both have as many accesses. */
-void sl_symbols_follow(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses);
 
 /* Widens the symbol's accesses to those of `accesses`, the same launch in another size. */
 void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses);

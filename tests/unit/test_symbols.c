@@ -120,18 +120,22 @@ static void a_symbol_follows_its_names_to_other_slots(void **state)
 {
     (void)state;
     struct sl_access accesses[] = {{.slot = 1, .name = 1, .where = 2}, {.slot = 5, .name = 4, .where = 3}};
-    sl_symbol symbol = intern(signature(1), (struct sl_symbol_record){.access_count = 2}, accesses);
+    const struct sl_symbol_record two = {.access_count = 2}, one = {.access_count = 1};
+    sl_symbol symbol = intern(signature(1), two, accesses);
     struct sl_symbol_record *record = &symbols.records[symbol];
     const struct sl_access *own = &symbols.accesses[record->first_access];
     record->recorded = 7;
-    sl_symbols_follow(&symbols, symbol, accesses);
+    assert_int_equal(intern(signature(1), two, accesses), symbol);
     assert_int_equal(record->recorded, 7);
+    assert_int_equal(intern(signature(1), one, &(struct sl_access){.slot = 8, .name = 1, .where = 2}),
+                     symbol);
+    assert_int_equal(own[0].slot, 1); /* with fewer accesses it may be about others */
     accesses[1].slot = 4;
-    sl_symbols_follow(&symbols, symbol, accesses);
+    assert_int_equal(intern(signature(1), two, accesses), symbol);
     assert_true(own[0].slot == 1 && own[1].slot == 4 && own[1].name == 4);
     assert_int_equal(record->recorded, 0); /* the trace has the other slot */
     struct sl_access turned[] = {{.slot = 8, .name = 4, .where = 3}, {.slot = 9, .name = 1, .where = 2}};
-    sl_symbols_follow(&symbols, symbol, turned);
+    assert_int_equal(intern(signature(1), two, turned), symbol);
     assert_true(own[0].slot == 1 && own[1].slot == 4);
 }
 
