@@ -9,37 +9,32 @@
 #define MOST_COMPARED 16   /* accesses, and chunks of one access */
 #define REPEATED_WITHIN 16 /* words: about as many as a structure of operands has */
 
-/* `kernel`: its number; 0: a range of `bytes` bytes. */
-static void add_word(struct sl_scanner *scanner, uint64_t address, uint64_t bytes, uint32_t kernel,
-                     uint32_t where, bool only_read)
+static void add_word(struct sl_scanner *scanner, const struct sl_word *word)
 {
-    if (!sl_arena_owns(address) || scanner->usage.word_count == SL_MAX_WORDS) return;
+    if (!sl_arena_owns(word->address) || scanner->usage.word_count == SL_MAX_WORDS) return;
     /* An address near the driver's allocations may be host memory. */
-    if (scanner->placement->noted && sl_place_find(scanner->placement, address) == SL_NONE) return;
-    scanner->scanned[scanner->usage.word_count++] =
-        (struct sl_word){.address = address,
-                         .bytes = bytes,
-                         .parameter = kernel ? (uint64_t)kernel << 32 | where : 0,
-                         .where = where,
-                         .only_read = only_read};
+    if (scanner->placement->noted && sl_place_find(scanner->placement, word->address) == SL_NONE) return;
+    scanner->scanned[scanner->usage.word_count++] = *word;
 }
 
 /* Adds a range. One of ours lies in one allocation, or in mappings that follow each other (sl_access_end).
  * Driver mappings that follow each other are added one by one. */
 static void add_span(struct sl_scanner *scanner, const struct sl_span *span, uint32_t where)
 {
-    uint64_t address = span->address, rest = span->bytes;
+    struct sl_word word = {
+        .address = span->address, .bytes = span->bytes, .where = where, .only_read = !span->write};
+    uint64_t rest = span->bytes;
     while (scanner->placement->noted && rest) {
-        uint32_t s = sl_place_find(scanner->placement, address);
+        uint32_t s = sl_place_find(scanner->placement, word.address);
         if (s == SL_NONE) return;
-        uint64_t in_slot =
-            scanner->placement->slots[s].address + scanner->placement->slots[s].bytes - address;
-        uint64_t bytes = rest < in_slot ? rest : in_slot;
-        add_word(scanner, address, bytes, 0, where, !span->write);
-        address += bytes;
-        rest -= bytes;
+        const struct sl_slot *slot = &scanner->placement->slots[s];
+        uint64_t in_slot = slot->address + slot->bytes - word.address;
+        word.bytes = rest < in_slot ? rest : in_slot;
+        add_word(scanner, &word);
+        word.address += word.bytes;
+        rest -= word.bytes;
     }
-    if (rest) add_word(scanner, address, rest, 0, where, !span->write);
+    if (rest) add_word(scanner, &word);
 }
 
 /* Notes whether the word `where` of the kernel's parameters is an address of a live allocation. */
@@ -75,7 +70,9 @@ static void scan_parameters(struct sl_scanner *scanner, const struct sl_launch *
         }
         /* Unfilled room often holds the same address again, or nothing. */
         if (sl_kernel_in_structure(kernel, known->where) && is_repeated(scanner, word)) continue;
-        add_word(scanner, word, 0, number, known->where, false);
+        add_word(scanner, &(struct sl_word){.address = word,
+                                            .parameter = (uint64_t)number << 32 | known->where,
+                                            .where = known->where});
     }
 }
 
