@@ -151,36 +151,37 @@ static struct reach *collect(const struct sl_scanner *scanner, size_t *count)
     return reaches;
 }
 
-static bool is_voter(const struct reach *reach, bool surely)
+static bool is_sure(const struct reach *reach)
 {
-    return !surely || reach->over_views == reach->bytes;
+    return reach->over_views == reach->bytes;
 }
 
-/* Whether reach `i` is a voter and its tensor differs from the one before. Precondition: `reaches` are
- * sorted. */
-static bool is_new_voter(const struct reach *reaches, size_t i, bool surely)
+/* Whether reach `i` votes: not if its tensor is that of the one before. Precondition: `reaches` are sorted.
+ */
+static bool votes(const struct reach *reaches, size_t i, bool surely)
 {
-    return is_voter(&reaches[i], surely) && (!i || by_parameter(&reaches[i - 1], &reaches[i]));
+    return (is_sure(&reaches[i]) || !surely) && (!i || by_parameter(&reaches[i - 1], &reaches[i]));
 }
 
-/* The bytes for each thread that most tensors of one parameter share, or 0. `surely`: only of tensors whose
- * end is not a view. *voters: tensors that voted. Precondition: `reaches` are sorted. */
-static double usual(const struct reach *reaches, size_t count, bool surely, size_t *voters)
+/* The bytes for each thread that most tensors of one parameter share, or 0. Tensors whose end may be a view
+ * vote only if all may. Precondition: `reaches` are sorted. */
+static double usual(const struct reach *reaches, size_t count)
 {
-    size_t best = 0, run = 0, end = 0; /* `run` voters are in [i, end) */
+    size_t voters = 0, best = 0, run = 0, end = 0; /* `run` voters are in [i, end) */
+    bool surely = false;
     double found = 0;
-    *voters = 0;
-    for (size_t i = 0; i < count; i++) *voters += is_new_voter(reaches, i, surely);
+    for (size_t i = 0; i < count; i++) surely |= is_sure(&reaches[i]);
+    for (size_t i = 0; i < count; i++) voters += votes(reaches, i, surely);
     for (size_t i = 0; i < count && end < count; i++) {
         while (end < count && reaches[end].for_thread <= reaches[i].for_thread * (1 + TOLERANCE))
-            run += is_new_voter(reaches, end++, surely);
+            run += votes(reaches, end++, surely);
         if (run > best) {
             best = run;
             found = reaches[end - 1].for_thread;
         }
-        run -= is_new_voter(reaches, i, surely);
+        run -= votes(reaches, i, surely);
     }
-    return best >= 2 && 2 * best >= *voters ? found : 0;
+    return best >= 2 && 2 * best >= voters ? found : 0;
 }
 
 /* A tensor that is shorter than its rule says has views inside: it reaches over all of them. */
@@ -196,10 +197,8 @@ static uint64_t reach_of(const struct reach *reach, double for_thread)
 
 static bool settle(const struct sl_scanner *scanner, struct reach *reaches, size_t count)
 {
-    size_t voters;
-    double for_thread = usual(reaches, count, true, &voters);
+    double for_thread = usual(reaches, count);
     bool changed = false;
-    if (!voters) for_thread = usual(reaches, count, false, &voters);
     for (size_t i = 0; i < count; i++) {
         struct sl_access *access = reaches[i].access;
         if (!sl_slot_is_divided(scanner->placement, &scanner->placement->slots[access->slot])) continue;

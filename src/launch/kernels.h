@@ -7,14 +7,14 @@
  * address holds what the program passes. A structure that is passed by value often has room that the program
  * does not fill, and that keeps the stack's previous content:
  * - An array of strides, for example, has as many entries as a tensor may have dimensions. An unused entry
- * may look like an address of a live allocation in one launch and like anything else in the next. Such a word
- * is stale: it does not belong to the launch's identity, and nothing is fetched for it. If it was an address
- *   after all, the launch uses that memory remotely.
+ *   may look like an address of a live allocation in one launch and like anything else in the next. Such a
+ *   word is stale: it does not belong to the launch's identity, and nothing is fetched for it. If it was an
+ *   address after all, the launch uses that memory remotely.
  * - PyTorch's kernels over many tensors (foreach functions, fused optimizers, torch.cat) have parameter
- * blocks with a fixed capacity for addresses. A launch fills the first entries; the others hold mostly the
+ *   blocks with a fixed capacity for addresses. A launch fills the first entries; the others hold mostly the
  *   addresses of the launch before. These are live allocations, the same in every step, so their values do
  *   not reveal that they are unused. The entries in use follow from the array that maps each block of the
- * grid to a tensor, or from the grid itself. The known layouts are those of PyTorch's
+ *   grid to a tensor, or from the grid itself. The known layouts are those of PyTorch's
  *   aten/src/ATen/native/cuda/MultiTensorApply.cuh, in all its versions, and of Shape.cu. A structure of
  *   another size has no known layout, and all of its words count.
  */

@@ -111,10 +111,7 @@ static void note_upload(struct sl_scanner *scanner, const struct sl_launch *laun
     table.target_count = read_targets(scanner, launch, &table.targets);
     if (table.target_count && known && known->begin == table.begin && known->end == table.end) {
         free(known->targets);
-        known->targets = table.targets;
-        known->target_count = table.target_count;
-        known->slot = table.slot;
-        known->module = table.module;
+        *known = table;
         return;
     }
     forget(tables, table.begin, table.end);
