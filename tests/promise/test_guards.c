@@ -1,5 +1,5 @@
 /* The waits and checks that keep data, one at a time: each scenario is right, and is wrong without its guard
- * (src/base/guards.h). What is ordered behind what is followed by clocks, one entry for each stream, so no
+ * (src/base/test_hooks.h). What is ordered behind what is followed by clocks, one entry for each stream, so no
  * device has to be late for a missing wait to show.
  *
  * usage: guards
