@@ -5,7 +5,6 @@
 #include "core/blocks.h"
 #include "core/core.h"
 #include "core/device_room.h"
-#include "core/host_lending.h"
 #include "core/late_frees.h"
 #include "core/learned.h"
 #include "core/slot_life.h"
@@ -56,15 +55,15 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     core->arena.serial = stream ? sl_stream_serial(&core->streams, stream - 1) : 0;
     core->placement.stream = stream;
     sl_slot_life_expect(core);
-    sl_host_share_prepare(&core->host, bytes);
+    sl_host_part_prepare(&core->host, bytes);
     enum sl_status status = place_apart(core, bytes, site, slot);
     if (status == SL_ERR_NO_MEMORY) status = sl_place(&core->placement, bytes, site, slot);
-    if (status == SL_ERR_NO_MEMORY && sl_host_share_more(&core->host, bytes))
+    if (status == SL_ERR_NO_MEMORY && sl_host_part_more(&core->host, bytes))
         status = sl_place(&core->placement, bytes, site, slot);
     core->arena.serial = 0;
     core->placement.stream = 0;
     if (status == SL_OK) sl_slot_life_begin(core, *slot, tag);
-    sl_host_share_changed(&core->host);
+    sl_host_part_changed(&core->host);
     return status;
 }
 
@@ -90,7 +89,7 @@ static enum sl_status refuse(struct sl_core *core, uint32_t slot)
 {
     sl_reuse_refused(&core->reuse, &core->placement.slots[slot]);
     sl_slot_life_end(core, slot);
-    sl_host_share_changed(&core->host);
+    sl_host_part_changed(&core->host);
     return SL_ERR_UNSUPPORTED;
 }
 
@@ -124,11 +123,11 @@ static enum sl_status alloc_for_all(struct sl_core *core, uint64_t bytes, uint64
     return status;
 }
 
-/* Makes room at other cores' expense: waits for their late frees and collects lent host memory. True: try
+/* Makes room at other cores' expense: waits for their late frees and collects what they claimed. True: try
  * again. */
-static bool finds_more(struct sl_core *core, uint64_t bytes)
+static bool make_room(const struct sl_core *core)
 {
-    return sl_late_frees_hurry() | sl_host_lending_more(core, bytes);
+    return sl_late_frees_hurry() | sl_host_room_collect(core);
 }
 
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
@@ -137,7 +136,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
     if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
     look_at_frees(core);
     enum sl_status status = alloc_for_all(core, bytes, site, tag, address);
-    if (status == SL_ERR_NO_MEMORY && finds_more(core, bytes))
+    if (status == SL_ERR_NO_MEMORY && make_room(core))
         status = alloc_for_all(core, bytes, site, tag, address);
     if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
     return status;
@@ -173,7 +172,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
     if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
     look_at_frees(core);
     enum sl_status status = alloc_for_stream(core, bytes, site, tag, stream, address);
-    if (status == SL_ERR_NO_MEMORY && finds_more(core, bytes))
+    if (status == SL_ERR_NO_MEMORY && make_room(core))
         status = alloc_for_stream(core, bytes, site, tag, stream, address);
     if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
     return status;
@@ -254,7 +253,7 @@ static void end_slot(struct sl_core *core, uint32_t s, struct sl_points *points,
         sl_block_end(core, s);
     else
         sl_slot_life_end(core, s);
-    sl_host_share_changed(&core->host);
+    sl_host_part_changed(&core->host);
 }
 
 /* What a free behind work has to do without the order lock. */
@@ -318,7 +317,7 @@ static enum sl_status free_blocks(struct sl_core *core, uint64_t address, struct
         if (divided) sl_blocks_release(&core->blocks, address);
         block = divided ? sl_blocks_next(core, address) : 0;
         if (divided && !block) sl_blocks_end(core, address);
-        sl_host_share_changed(&core->host);
+        sl_host_part_changed(&core->host);
         sl_unlock(&core->order);
         if (!divided) return SL_ERR_INVALID;
         if (block) sl_core_free(core, block, false);

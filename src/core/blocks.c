@@ -206,7 +206,7 @@ void sl_runtime_block_taken(uint64_t address, uint64_t bytes, uint64_t site)
     bool believed = !atomic_load(&core->streams.captures) && divide_all(core, address, end);
     if (!believed || !begin_block(core, address, bytes, site, mapping_at(&core->blocks, address)->tag))
         keep(core, address, end, true);
-    sl_host_share_changed(&core->host);
+    sl_host_part_changed(&core->host);
     sl_unlock(&core->order);
 }
 

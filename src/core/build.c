@@ -9,7 +9,7 @@
 #include "base/options_path.h"
 #include "core/core.h"
 #include "core/feed.h"
-#include "core/host_lending.h"
+#include "core/host_room.h"
 #include "core/learned.h"
 #include "core/planner.h"
 #include "core/report.h"
@@ -64,10 +64,10 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
                    : wanted.chunk_bytes ? wanted.chunk_bytes
                                         : sl_core_automatic_chunk(core->budget.bytes);
     core->budget.virtual_size_bytes = sl_core_virtual_size();
-    if (core->number)
-        sl_host_share_begin_lent(&core->host, &sl_core_started(0)->host, core->options, &core->backend);
-    else
-        sl_host_share_begin(&core->host, core->options, &core->backend);
+    core->host.share = core->number ? sl_core_started(0)->host.share : &core->host_share;
+    if (!core->number)
+        sl_host_share_begin(&core->host_share, core->options, &core->backend,
+                            core->budget.virtual_size_bytes);
 }
 
 /* The rules of the first device, with those that its allocations and the profile added. */
@@ -230,10 +230,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     if (!sl_lock_init(&core->order, SL_LOCK_ORDER, true)) return SL_ERR_NO_MEMORY;
     sl_arena_init(&core->arena, backend, chunk_bytes);
     core->arena.owner = core->number << SL_OWNER_SHIFT;
-    uint64_t limit_bytes = core->host.limit_bytes < core->budget.virtual_size_bytes
-                               ? core->host.limit_bytes
-                               : core->budget.virtual_size_bytes;
-    sl_placement_init(&core->placement, &core->arena, limit_bytes);
+    sl_placement_init(&core->placement, &core->arena, core->host.share->most_bytes);
     core->placement.noted = sl_runtime_records_only();
     read_backing(core);
     sl_successors_init(&core->successors, &core->placement, &core->symbols, &core->sampling.durations);
@@ -259,8 +256,8 @@ enum sl_status sl_core_build(struct sl_core *core)
     core->planning.first_late = threaded && ahead ? backend->first_plan_late : 0;
     if (status == SL_OK && ahead) start_planner(core);
     if (status == SL_OK && core->learned) sl_learned_use(core->learned);
-    sl_host_share_limit(&core->host, &core->placement, limit_bytes);
-    sl_migrator_share_link(&core->migrator, sl_host_lending_link(core));
+    sl_host_part_begin(&core->host, core->host.share, &core->placement, backend, !core->number);
+    sl_migrator_share_link(&core->migrator, sl_host_room_link_sharers(core));
     if (status == SL_OK && core->budget.pressure) sl_core_under_pressure(core);
     if (status == SL_OK)
         sl_run_metadata_start(&core->recorder, backend, core->policy->name,
@@ -306,7 +303,8 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     sl_symbols_close(&core->symbols);
     sl_scanner_close(&core->scanner);
     sl_blocks_close(&core->blocks);
-    sl_host_share_end(&core->host);
+    sl_host_part_end(&core->host);
+    if (!core->number) sl_host_share_end(&core->host_share);
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
     sl_stats_close(&core->stats);

@@ -55,7 +55,8 @@ struct sl_core {
     struct sl_planning planning;
     struct sl_successors successors;
     struct sl_budget budget;
-    struct sl_host_share host;
+    struct sl_host_share host_share; /* the process's; of the first core only */
+    struct sl_host_part host;
     struct sl_ticks ticks;
     struct sl_streams streams;
     struct sl_reuse reuse;

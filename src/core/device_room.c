@@ -11,7 +11,7 @@ uint64_t sl_device_room_most(const struct sl_core *core)
     uint64_t half = core->budget.bytes / 2, kept = half > SL_LEAST_BUDGET ? half : SL_LEAST_BUDGET;
     uint64_t left = sl_budget_bytes(&core->budget);
     if (core->policy->memory != SL_MEMORY_MOVED || atomic_load(&core->streams.captures)) return 0;
-    uint64_t room = left > kept ? left - kept : 0, host = sl_host_share_device_room(&core->host);
+    uint64_t room = left > kept ? left - kept : 0, host = sl_host_share_device_room(core->host.share);
     return room < host ? room : host;
 }
 

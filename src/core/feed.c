@@ -2,7 +2,6 @@
 
 #include "core/core.h"
 #include "core/decide.h"
-#include "core/host_lending.h"
 #include "core/learned.h"
 #include "core/plan_fit.h"
 #include "core/report.h"
@@ -97,7 +96,7 @@ static void plan_for_less(struct sl_core *core)
 /* Other processes' devices on the link to the host may have come or gone. */
 static void count_link_sharers(struct sl_core *core)
 {
-    uint32_t devices = core->host.link ? sl_host_lending_link(core) : 0;
+    uint32_t devices = core->host.link ? sl_host_room_link_sharers(core) : 0;
     if (!devices) return;
     sl_lock(&core->order);
     if (devices != core->migrator.link_sharers) sl_migrator_share_link(&core->migrator, devices);

@@ -19,9 +19,9 @@ static bool is_mapped(uint64_t address)
     return mincore((void *)address, SL_PAGE_BYTES, &mapped) == 0 && mapped & 1;
 }
 
-/* Adds the arena's. A block has host pages if its chunk was evicted, since the driver keeps the pages of
- * evicted memory, or if it is mapped. `done`: the last outward movement known to be done. */
-static void add_pages(const struct sl_arena *arena, uint64_t done, struct sl_host_pages *pages)
+/* A block has host pages if its chunk was evicted, since the driver keeps the pages of evicted memory, or if
+ * it is mapped. */
+void sl_host_pages_add(const struct sl_arena *arena, uint64_t done, struct sl_host_pages *pages)
 {
     uint64_t used = sl_arena_used_slab_bytes(arena), step = 1 + used / SL_BLOCK_BYTES / SAMPLES, found = 0;
     size_t count = sl_arena_chunk_count(arena);
@@ -56,16 +56,12 @@ uint64_t sl_host_pages_missing(uint64_t address, uint64_t bytes)
     return missing_bytes < bytes ? missing_bytes : bytes;
 }
 
-struct sl_host_pages sl_host_pages(const struct sl_arena *arena)
+struct sl_host_pages sl_host_pages(void)
 {
     struct sl_host_pages pages = {0};
-    bool found = false;
     for (uint32_t c = 0; c < sl_cores_started(); c++) {
         struct sl_core *core = sl_core_numbered(c);
-        if (!core) continue;
-        add_pages(&core->arena, atomic_load(&core->migrator.out.done), &pages);
-        found |= &core->arena == arena;
+        if (core) sl_host_pages_add(&core->arena, atomic_load(&core->migrator.out.done), &pages);
     }
-    if (!found) add_pages(arena, 0, &pages);
     return pages;
 }

@@ -12,9 +12,11 @@ struct sl_host_pages {
     bool of_device; /* memory that was never evicted is mapped: the device's memory is host memory */
 };
 
-/* Of `arena` and of all cores' arenas, from samples. The usage that the kernel reports includes them. Reads a
- * few thousand page states at most. Lock-free. */
-struct sl_host_pages sl_host_pages(const struct sl_arena *arena);
+/* Of all cores' arenas, from samples. The usage that the kernel reports includes them. Reads a few thousand
+ * page states for each at most. Lock-free. */
+struct sl_host_pages sl_host_pages(void);
+/* Adds those of an arena; `done`: the last outward movement known to be done. */
+void sl_host_pages_add(const struct sl_arena *arena, uint64_t done, struct sl_host_pages *pages);
 
 /* The bytes of [address, address + bytes), host memory, that have no pages yet, from samples. */
 uint64_t sl_host_pages_missing(uint64_t address, uint64_t bytes);

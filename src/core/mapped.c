@@ -4,7 +4,6 @@
 
 #include "base/test_hooks.h"
 #include "core/core.h"
-#include "core/host_lending.h"
 #include "core/slot_life.h"
 #include "move/reuse.h"
 
@@ -86,11 +85,11 @@ void sl_runtime_give_up(uint64_t address, uint64_t bytes)
 static enum sl_status promise(struct sl_core *core, uint64_t bytes)
 {
     sl_lock(&core->order);
-    sl_host_share_prepare(&core->host, bytes);
+    sl_host_part_prepare(&core->host, bytes);
     enum sl_status status = sl_placement_promise(&core->placement, bytes);
-    if (status == SL_ERR_NO_MEMORY && sl_host_share_more(&core->host, bytes))
+    if (status == SL_ERR_NO_MEMORY && sl_host_part_more(&core->host, bytes))
         status = sl_placement_promise(&core->placement, bytes);
-    sl_host_share_changed(&core->host);
+    sl_host_part_changed(&core->host);
     sl_unlock(&core->order);
     return status;
 }
@@ -100,7 +99,7 @@ enum sl_status sl_runtime_promise(uint64_t bytes)
     struct sl_core *core = if_it_gives(sl_core_running());
     if (!core) return SL_ERR_UNSUPPORTED;
     enum sl_status status = promise(core, bytes);
-    if (status == SL_ERR_NO_MEMORY && sl_host_lending_more(core, bytes)) status = promise(core, bytes);
+    if (status == SL_ERR_NO_MEMORY && sl_host_room_collect(core)) status = promise(core, bytes);
     return status;
 }
 
@@ -110,7 +109,7 @@ void sl_runtime_unpromise(uint64_t bytes)
     if (!core) return;
     sl_lock(&core->order);
     sl_placement_unpromise(&core->placement, bytes);
-    sl_host_share_changed(&core->host);
+    sl_host_part_changed(&core->host);
     sl_unlock(&core->order);
 }
 
@@ -136,7 +135,7 @@ enum sl_status sl_runtime_map(uint64_t address, uint64_t bytes, uint64_t promise
             status = SL_ERR_NO_MEMORY;
         }
     }
-    sl_host_share_changed(&core->host);
+    sl_host_part_changed(&core->host);
     sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
     return status;

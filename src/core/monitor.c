@@ -104,7 +104,7 @@ static void fill_memory(const struct sl_core *core, struct sl_monitor_figures *f
     figures->need_bytes = core->placement.peak_live_bytes;
     figures->pinned_bytes = core->placement.pinned_live_bytes;
     figures->host_bytes = sl_arena_host_bytes(&core->arena);
-    figures->host_limit_bytes = core->host.limit_bytes;
+    figures->host_limit_bytes = core->host.share->limit_bytes;
     figures->link_in_bytes_per_s = core->migrator.link_in_bytes_per_s;
     figures->link_out_bytes_per_s = core->migrator.link_out_bytes_per_s;
 }

@@ -104,7 +104,7 @@ void sl_report_summary(const struct sl_core *core, struct sl_run_summary *out)
         .placed_bytes = core->placement.peak_placed_bytes,
         .placed_live_bytes = core->placement.live_at_peak,
         .pinned_peak_bytes = core->placement.peak_pinned_live_bytes,
-        .host_limit_bytes = core->host.limit_bytes,
+        .host_limit_bytes = core->host.share->limit_bytes,
         .link_sharers = core->migrator.link_sharers,
         .predicted = predictor.predicted,
         .fed = predictor.fed,

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/options_text.h"
 #include "core/build.h"
-#include "core/host_lending.h"
 #include "core/learned.h"
 #include "core/planner.h"
 #include "core/report.h"
@@ -185,8 +184,8 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
     if (!sl_runtime_running()) sl_monitor_end();
     if (device_gone) sl_late_frees_forget(number);
     end_work(core, device_gone);
+    if (device_gone) sl_host_part_end(&core->host);
     sl_unlock(&core->order);
-    if (device_gone) sl_host_lending_end(core);
     pthread_setcancelstate(cancel_state, NULL);
     if (!device_gone) sl_cores_rest(core);
 }
@@ -196,7 +195,7 @@ void sl_runtime_stop(bool device_gone)
     for (uint32_t c = 0; c < sl_cores_started(); c++) sl_runtime_stop_one(c, device_gone);
     struct sl_core *first = sl_cores_started() ? sl_core_started(0) : NULL;
     if (!first || !lock_for_the_last_time(&first->order)) return;
-    sl_host_lending_over();
+    sl_host_share_end(&first->host_share);
     sl_unlock(&first->order);
 }
 
@@ -211,7 +210,7 @@ void sl_runtime_after_fork(void)
     for (uint32_t c = 0; c < sl_cores_started(); c++) {
         struct sl_core *core = sl_core_started(c);
         sl_monitor_leave(core);
-        sl_host_share_after_fork(&core->host);
+        sl_host_share_after_fork(&core->host_share);
         sl_trace_abandon(core->recorder.trace);
         core->recorder.trace = core->stats.trace = NULL;
         core->daemon = NULL;

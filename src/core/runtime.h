@@ -44,7 +44,7 @@ void sl_runtime_unused(void);
 enum sl_status sl_runtime_start(const struct sl_backend *backend);
 bool sl_runtime_running(void);
 /* Starts a further core, for another device or for the next context of a device; *number is its number, that
- * sl_cores_next says before. It has no trace and no profile, and borrows host memory from the first core
+ * sl_cores_next says before. It has no trace and no profile, and shares host memory with the first core
  * (host_share.h). Precondition: the first core started; one thread at a time. */
 enum sl_status sl_runtime_start_another(const struct sl_backend *backend, uint32_t *number);
 

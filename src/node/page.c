@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,87 +9,68 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/output.h"
-#include "base/quiet_signals.h"
 
 #define MAGIC "SLNODE\r\n"
-#define VERSION 1
-#define HEADER_BYTES 128
-#define ATTEMPTS 100 /* the file may be removed while it is opened */
-#define ATTEMPTS_AT_LOCK 100000
-#define REGISTRATION 0    /* the byte of the registration lock; slot s has byte 1 + s */
-#define ALL_THE_FILE 0, 0 /* from the first byte to the end of the file */
-#define HELD_BYTES 1      /* of the mapping that keeps a lock; the kernel takes a page */
-#define AT_ONCE 32        /* slots that are read by one call; on the stack, which may be small */
+#define VERSION 2
+#define ATTEMPTS 100              /* the file may be removed while it is opened */
+#define PATIENCE_NS 1000000000u   /* the table is locked for some tens of microseconds, */
+#define BETWEEN_ATTEMPTS_NS 20000 /* unless its holder was stopped */
+#define TABLE 0                   /* the byte of the table's lock; slot s has byte SLOT + s */
+#define SLOT 1
+#define HELD_BYTES 1 /* of the mapping that keeps a lock; the kernel takes a page */
 
-struct head {
-    char magic[8];
-    uint32_t version, slot_count, slot_bytes, rest;
-};
-struct sl_node_file {
-    struct head head;
-    _Alignas(HEADER_BYTES) struct sl_node_slot slots[SL_NODE_SLOTS];
-};
-#define FILE_BYTES sizeof(struct sl_node_file)
-_Static_assert(offsetof(struct sl_node_file, slots) == HEADER_BYTES, "the slots follow the header");
+_Static_assert(offsetof(struct sl_node_table, entries) == 24, "the entries follow the header");
 
-static off_t slot_at(uint32_t slot)
+const char *sl_node_path(const char *option, char standard[SL_NODE_PATH])
 {
-    return (off_t)(HEADER_BYTES + slot * sizeof(struct sl_node_slot));
-}
-
-void sl_node_path(const char *option, char out[SL_NODE_PATH])
-{
-    if (*option)
-        snprintf(out, SL_NODE_PATH, "%s", option);
-    else
-        snprintf(out, SL_NODE_PATH, "/dev/shm/sluice-node-%lu", (unsigned long)geteuid());
+    if (*option) return option;
+    snprintf(standard, SL_NODE_PATH, "/dev/shm/sluice-node-%lu", (unsigned long)geteuid());
+    return standard;
 }
 
 /* --- locks */
 
+/* `bytes` 0: all from `first` on. */
 static bool lock(int file, off_t first, off_t bytes, short type)
 {
     struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = first, .l_len = bytes};
     return fcntl(file, F_OFD_SETLK, &range) == 0;
 }
 
-/* Whether another process holds the byte's lock. */
-static bool is_held(int file, off_t byte)
+/* Whether another process holds the slot's lock. */
+static bool is_held(int file, uint32_t slot)
 {
-    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SLOT + slot, .l_len = 1};
     return fcntl(file, F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
 }
 
-/* The holder needs a few hundred microseconds, unless it was stopped. */
-static bool lock_registration(int file)
+/* False with errno; ETIMEDOUT: another process has it. */
+static bool lock_table(int file)
 {
-    for (int i = 0; i < ATTEMPTS_AT_LOCK; i++) {
-        if (lock(file, REGISTRATION, 1, F_WRLCK)) return true;
+    uint64_t until = sl_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+    while (!lock(file, TABLE, 1, F_WRLCK)) {
         if (errno != EAGAIN && errno != EACCES && errno != EINTR) return false;
-        sched_yield();
+        if (sl_clock_ns(CLOCK_MONOTONIC) > until) {
+            errno = ETIMEDOUT;
+            return false;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = BETWEEN_ATTEMPTS_NS}, NULL);
     }
-    errno = ETIMEDOUT;
-    return false;
+    return true;
+}
+
+/* Unlocks what no mapping keeps locked, and closes. Explicitly, as a child that was forked meanwhile has the
+ * file open, too. */
+static void close_table(int file)
+{
+    lock(file, TABLE, 1, F_UNLCK);
+    close(file);
 }
 
 /* --- the file */
-
-static bool is_private(const struct stat *status)
-{
-    return S_ISREG(status->st_mode) && status->st_uid == geteuid() && (status->st_mode & 07777) == 0600 &&
-           status->st_nlink <= 1;
-}
-
-static bool is_ours(int file, struct stat *status)
-{
-    struct head head;
-    return fstat(file, status) == 0 && is_private(status) && status->st_size == FILE_BYTES &&
-           pread(file, &head, sizeof(head), 0) == sizeof(head) && !memcmp(head.magic, MAGIC, 8) &&
-           head.version == VERSION && head.slot_count == SL_NODE_SLOTS &&
-           head.slot_bytes == sizeof(struct sl_node_slot);
-}
 
 static int open_file(const char *path, bool create)
 {
@@ -100,111 +80,127 @@ static int open_file(const char *path, bool create)
         close(file);
         return -1;
     }
-    return file >= 0 || (create && errno != EEXIST) ? file : open(path, flags);
+    return sl_output_above_standard(file >= 0 || (create && errno != EEXIST) ? file : open(path, flags));
 }
 
-/* Allocates all blocks of the file, so that statements have room. */
-static bool fill(int file)
+/* Locks the table if the file is a private one. False with errno. *removed: meanwhile it was removed. */
+static bool enter(int file, struct stat *status, bool *removed)
 {
-    struct head head = {.magic = MAGIC,
-                        .version = VERSION,
-                        .slot_count = SL_NODE_SLOTS,
-                        .slot_bytes = sizeof(struct sl_node_slot)};
-    struct sl_quiet_signals quiet;
-    sl_quiet_signals_begin(&quiet);
-    int error = posix_fallocate(file, 0, FILE_BYTES);
-    sl_quiet_signals_end(&quiet, error);
-    if (error) errno = error;
-    return !error && pwrite(file, &head, sizeof(head), 0) == sizeof(head);
-}
-
-/* Initialises the file if it is new, or no process is left that uses it. False with errno; EINVAL: it is not
- * ours. Precondition: the registration lock is held. */
-static bool make_whole(int file)
-{
-    struct stat status;
-    if (is_ours(file, &status)) return true;
-    if (!is_private(&status)) {
+    if (fstat(file, status) != 0) return false;
+    if (!S_ISREG(status->st_mode) || status->st_uid != geteuid() || (status->st_mode & 07777) != 0600 ||
+        status->st_nlink > 1) {
         errno = EINVAL;
         return false;
     }
-    if (status.st_size && !lock(file, ALL_THE_FILE, F_WRLCK)) {
-        errno = EINVAL;
-        return false;
-    }
-    bool good = ftruncate(file, 0) == 0 && fill(file);
-    int error = errno;
-    if (!good && ftruncate(file, 0) != 0) error = errno;
-    errno = error;
-    return lock(file, 1, 0, F_UNLCK) && good;
+    if (!lock_table(file) || fstat(file, status) != 0) return false;
+    *removed = !status->st_nlink;
+    return !*removed;
 }
 
-static bool is_linked(int file)
+/* Opens the file, which `create` makes if there is none, and locks the table. -1 with errno. */
+static int open_locked(const char *path, bool create, struct stat *status)
 {
-    struct stat status;
-    return fstat(file, &status) == 0 && status.st_nlink > 0;
-}
-
-/* Opens the file and locks registration. *again: the file was, or may have been, removed meanwhile. -1 with
- * errno. */
-static int enter(const char *path, bool *again)
-{
-    struct stat status;
-    *again = false;
-    int file = open_file(path, true);
-    if (file < 0) {
-        *again = errno == ENOENT;
-        return -1;
+    bool again = true;
+    for (int i = 0; i < ATTEMPTS && again; i++) {
+        int file = open_file(path, create);
+        again = file < 0 && create && errno == ENOENT;
+        if (file < 0) continue;
+        if (enter(file, status, &again)) return file;
+        int error = errno;
+        close_table(file);
+        errno = error;
     }
-    if (fstat(file, &status) != 0 || !is_private(&status)) {
-        errno = EINVAL;
-    } else if (lock_registration(file)) {
-        *again = !is_linked(file);
-        if (!*again && make_whole(file)) return file;
-    }
-    int error = errno;
-    close(file);
-    errno = error;
     return -1;
+}
+
+static bool read_table(int file, struct sl_node_table *table)
+{
+    struct stat status;
+    return fstat(file, &status) == 0 && status.st_size == sizeof(*table) &&
+           pread(file, table, sizeof(*table), 0) == sizeof(*table) && !memcmp(table->magic, MAGIC, 8) &&
+           table->version == VERSION && table->slot_count == SL_NODE_SLOTS &&
+           table->entry_bytes == sizeof(struct sl_node_entry);
+}
+
+/* Writes an empty table: all of it, so that entries have room. False with errno. */
+static bool make_table(int file, struct sl_node_table *table)
+{
+    memset(table, 0, sizeof(*table));
+    memcpy(table->magic, MAGIC, sizeof(table->magic));
+    table->version = VERSION;
+    table->slot_count = SL_NODE_SLOTS;
+    table->entry_bytes = sizeof(struct sl_node_entry);
+    errno = ENOSPC; /* if less is written */
+    if (ftruncate(file, 0) == 0 && sl_output_put_at(file, table, sizeof(*table), 0)) return true;
+    int error = errno;
+    if (ftruncate(file, 0) != 0) error = errno;
+    errno = error;
+    return false;
+}
+
+/* Clears the entries of dead processes in *table and returns the number of the others. `own` is no other. */
+static uint32_t count_live(int file, struct sl_node_table *table, uint32_t own)
+{
+    uint32_t live = 0;
+    for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
+        if (!table->entries[s].process) continue;
+        if (s != own && is_held(file, s))
+            live++;
+        else
+            table->entries[s] = (struct sl_node_entry){0};
+    }
+    return live;
+}
+
+/* Reads the table, or makes it if nobody uses what is there. False with errno; EINVAL: somebody does. */
+static bool make_whole(int file, struct sl_node_table *table)
+{
+    if (read_table(file, table)) return true;
+    bool unused = lock(file, SLOT, 0, F_WRLCK), made = unused && make_table(file, table);
+    int error = unused ? errno : EINVAL;
+    lock(file, SLOT, 0, F_UNLCK);
+    errno = error;
+    return made;
+}
+
+static void remove_unused(int file, const char *path)
+{
+    if (lock(file, SLOT, 0, F_WRLCK)) unlink(path);
+    lock(file, SLOT, 0, F_UNLCK);
 }
 
 /* --- registration */
 
 static bool take_slot(struct sl_node *node)
 {
-    for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
-        if (!lock(node->file, 1 + s, 1, F_WRLCK)) continue;
-        node->slot = s;
-        sl_node_say(node, &(struct sl_node_entry){0});
-        return true;
-    }
+    for (node->slot = 0; node->slot < SL_NODE_SLOTS; node->slot++)
+        if (lock(node->file, SLOT + node->slot, 1, F_WRLCK)) return true;
     return false;
 }
 
 /* Takes a slot for as long as the process lives. The mapping keeps the file, and with it the lock; nobody may
  * access it. */
-static enum sl_status hold_slot(struct sl_node *node)
+static bool hold_slot(struct sl_node *node)
 {
-    struct stat status;
     void *held = mmap(NULL, HELD_BYTES, PROT_NONE, MAP_SHARED, node->file, 0);
-    if (held == MAP_FAILED || fstat(node->file, &status) != 0) {
-        if (held != MAP_FAILED) munmap(held, HELD_BYTES);
-        return SL_ERR_IO;
-    }
-    node->device = status.st_dev;
-    node->inode = status.st_ino;
-    /* Without it a child would keep the slot of a dead parent. */
+    if (held == MAP_FAILED) return false;
+    /* Without the advice a child would keep the slot of a dead parent. */
     if (madvise(held, HELD_BYTES, MADV_DONTFORK) == 0 && take_slot(node)) {
         node->held = held;
-        return SL_OK;
+        return true;
     }
     munmap(held, HELD_BYTES);
-    return SL_ERR_UNSUPPORTED;
+    return false;
+}
+
+static bool is_foreign(int error)
+{
+    return error == EINVAL || error == ELOOP || error == EACCES || error == EPERM;
 }
 
 static enum sl_status refuse(const char *path, int error)
 {
-    if (error == EINVAL || error == ELOOP || error == EACCES || error == EPERM) {
+    if (is_foreign(error)) {
         sl_log(SL_LOG_WARN,
                "%s is not what sluice keeps there, of this user and mode 0600: host memory is not shared out "
                "between processes",
@@ -212,204 +208,96 @@ static enum sl_status refuse(const char *path, int error)
         return SL_ERR_INVALID;
     }
     sl_log(SL_LOG_INFO, "host memory is not shared out between processes: %s: %s", path, strerror(error));
-    return SL_ERR_IO;
+    return error == ENOLCK ? SL_ERR_UNSUPPORTED : SL_ERR_IO;
 }
 
-enum sl_status sl_node_join(const char *path, struct sl_node *out)
-{
-    bool again = true;
-    *out = (struct sl_node){.file = -1, .pages = -1};
-    if (snprintf(out->path, sizeof(out->path), "%s", path) >= (int)sizeof(out->path)) return SL_ERR_IO;
-    for (int i = 0; i < ATTEMPTS && again; i++) out->file = enter(path, &again);
-    if (out->file < 0) return refuse(path, errno);
-    enum sl_status status = hold_slot(out);
-    if (status) {
-        sl_log(SL_LOG_INFO, "host memory is not shared out between processes: no place in %s", path);
-        close(out->file);
-        out->file = -1;
-    }
-    return status;
-}
-
-/* Unlocks explicitly, because the mapping keeps the file open after the close. */
-void sl_node_settle(struct sl_node *node)
-{
-    if (node->file < 0) return;
-    lock(node->file, REGISTRATION, 1, F_UNLCK);
-    close(node->file);
-    node->file = -1;
-}
-
-static bool is_registered(const struct sl_node *node, int file)
+enum sl_status sl_node_join(const char *option, struct sl_node *out, struct sl_node_table *table)
 {
     struct stat status;
-    return file >= 0 && fstat(file, &status) == 0 && status.st_dev == node->device &&
-           status.st_ino == node->inode;
+    memset(table, 0, sizeof(*table));
+    *out = (struct sl_node){0};
+    out->path = sl_node_path(option, out->standard);
+    out->file = open_locked(out->path, true, &status);
+    if (out->file < 0) return refuse(out->path, errno);
+    out->device = status.st_dev;
+    out->inode = status.st_ino;
+    if (make_whole(out->file, table)) {
+        count_live(out->file, table, SL_NODE_SLOTS);
+        if (hold_slot(out)) return SL_OK;
+        errno = ENOLCK;
+    }
+    int error = errno;
+    close_table(out->file);
+    out->file = -1;
+    return refuse(out->path, error);
 }
 
-/* Opens the registered file by name; -1: it was removed. */
-static int open_again(const struct sl_node *node)
+/* The file is opened anew for each change: a child that inherits the descriptor would share its locks, and
+ * the program may close it. -1 with errno. */
+static int open_again(struct sl_node *node)
 {
-    int file = open_file(node->path, false);
-    if (is_registered(node, file)) return file;
-    if (file >= 0) close(file);
+    struct stat status;
+    errno = 0;
+    int file = node->held && !node->alone ? open_locked(node->path, false, &status) : -1;
+    if (file < 0 && errno == ETIMEDOUT) {
+        node->alone = true;
+        sl_log(SL_LOG_WARN,
+               "%s is locked by a process that does not go on: this process takes what host memory is free",
+               node->path);
+    }
+    if (file < 0 || (status.st_dev == node->device && status.st_ino == node->inode)) return file;
+    close_table(file);
     return -1;
 }
 
-/* The descriptor by which slots are read and written. It holds no lock, because a child inherits it. If the
- * program closed it, the file is opened again; -1: it is gone. */
-static int pages_of(struct sl_node *node)
+bool sl_node_lock(struct sl_node *node, struct sl_node_table *table)
 {
-    int file = atomic_load(&node->pages);
-    if (is_registered(node, file)) return file;
-    int fresh = sl_output_above_standard(open_again(node));
-    if (atomic_compare_exchange_strong(&node->pages, &file, fresh)) return fresh;
-    if (fresh >= 0) close(fresh); /* another thread has opened it */
-    return file;
+    node->file = open_again(node);
+    if (node->file >= 0 && (read_table(node->file, table) || make_table(node->file, table)))
+        count_live(node->file, table, node->slot);
+    else if (errno != EMFILE && errno != ENFILE)
+        memset(table, 0, sizeof(*table));
+    return node->file >= 0;
 }
 
-static void close_pages(struct sl_node *node)
+void sl_node_unlock(struct sl_node *node, const struct sl_node_entry *own)
 {
-    int file = atomic_exchange(&node->pages, -1);
-    if (is_registered(node, file)) close(file);
-}
-
-static void remove_unused(int file, const char *path)
-{
-    if (lock(file, ALL_THE_FILE, F_WRLCK) && is_linked(file)) unlink(path);
+    off_t at = (off_t)(offsetof(struct sl_node_table, entries) + node->slot * sizeof(*own));
+    if (node->file < 0) return;
+    sl_output_put_at(node->file, own, sizeof(*own), at);
+    close_table(node->file);
+    node->file = -1;
 }
 
 void sl_node_leave(struct sl_node *node)
 {
-    if (!sl_node_is_registered(node)) return;
-    sl_node_settle(node);
-    sl_node_say(node, &(struct sl_node_entry){0});
-    munmap(atomic_exchange(&node->held, NULL), HELD_BYTES);
-    close_pages(node);
+    if (!node->held) return;
     int file = open_again(node);
+    munmap(node->held, HELD_BYTES);
+    node->held = NULL;
     if (file < 0) return;
     remove_unused(file, node->path);
-    close(file);
+    close_table(file);
 }
 
 void sl_node_forget(struct sl_node *node)
 {
-    atomic_store(&node->held, NULL);
-    close_pages(node);
+    if (node->file >= 0) close(node->file);
+    node->held = NULL;
     node->file = -1;
 }
 
-void sl_node_sweep(const char *path)
+enum sl_status sl_node_look(const char *option, struct sl_node_table *table, uint32_t *count)
 {
+    char standard[SL_NODE_PATH];
+    const char *path = sl_node_path(option, standard);
     struct stat status;
-    int file = open_file(path, false);
-    if (file >= 0 && is_ours(file, &status)) remove_unused(file, path);
-    if (file >= 0) close(file);
-}
-
-/* --- statements */
-
-/* A store of a process and its later loads are in this order for all processes, as claims require. */
-static bool write_words(int file, uint32_t slot, size_t word, const void *words, size_t count)
-{
-    off_t at = slot_at(slot) + (off_t)(word * sizeof(uint64_t));
-    bool written = sl_output_put_at(file, words, count * sizeof(uint64_t), at);
-    atomic_thread_fence(memory_order_seq_cst);
-    return written;
-}
-
-void sl_node_say(struct sl_node *node, const struct sl_node_entry *entry)
-{
-    write_words(pages_of(node), node->slot, 0, entry, SL_NODE_WORDS);
-}
-
-void sl_node_set(struct sl_node *node, size_t word, const uint64_t *values, size_t count)
-{
-    write_words(pages_of(node), node->slot, word, values, count);
-}
-
-/* Calls `each` for each slot in use, as far as the file reaches. */
-static void read_slots(int file,
-                       void (*each)(uint32_t slot, const struct sl_node_entry *entry, void *context),
-                       void *context)
-{
-    struct sl_node_slot slots[AT_ONCE];
-    struct sl_node_entry entry;
-    for (uint32_t first = 0; file >= 0 && first < SL_NODE_SLOTS; first += AT_ONCE) {
-        memset(slots, 0, sizeof(slots));
-        if (pread(file, slots, sizeof(slots), slot_at(first)) <= 0) return;
-        for (uint32_t s = 0; s < AT_ONCE && first + s < SL_NODE_SLOTS; s++) {
-            memcpy(&entry, slots[s].words, sizeof(entry));
-            if (entry.process) each(first + s, &entry, context);
-        }
-    }
-}
-
-struct search {
-    struct sl_node_entry *out;
-    uint32_t count, but; /* slots found, except this one */
-    size_t word;
-    uint64_t value;
-    int held_in; /* -1, or the file in which a slot's lock must be held */
-};
-
-static void collect(uint32_t slot, const struct sl_node_entry *entry, void *context)
-{
-    struct search *search = context;
-    if (slot == search->but || (search->held_in >= 0 && !is_held(search->held_in, 1 + slot))) return;
-    search->out[search->count++] = *entry;
-}
-
-static void count_equal(uint32_t slot, const struct sl_node_entry *entry, void *context)
-{
-    struct search *search = context;
-    uint64_t words[SL_NODE_WORDS];
-    memcpy(words, entry, sizeof(words));
-    search->count += slot != search->but && words[search->word] == search->value;
-}
-
-/* Holds the slot's lock, so that no other process takes the slot meanwhile. */
-static void bury_one(uint32_t slot, const struct sl_node_entry *entry, void *context)
-{
-    struct search *search = context;
-    (void)entry;
-    if (slot == search->but || !lock(search->held_in, 1 + slot, 1, F_WRLCK)) return;
-    search->count += write_words(search->held_in, slot, 0, &(struct sl_node_entry){0}, SL_NODE_WORDS);
-    lock(search->held_in, 1 + slot, 1, F_UNLCK);
-}
-
-uint32_t sl_node_others(struct sl_node *node, struct sl_node_entry out[SL_NODE_SLOTS])
-{
-    struct search search = {.out = out, .but = node->slot, .held_in = -1};
-    read_slots(pages_of(node), collect, &search);
-    return search.count;
-}
-
-uint32_t sl_node_count(struct sl_node *node, size_t word, uint64_t value)
-{
-    struct search search = {.but = node->slot, .word = word, .value = value};
-    read_slots(pages_of(node), count_equal, &search);
-    return search.count;
-}
-
-uint32_t sl_node_bury(struct sl_node *node)
-{
-    struct search search = {.but = node->slot, .held_in = open_again(node)};
-    read_slots(search.held_in, bury_one, &search);
-    if (search.held_in >= 0) close(search.held_in);
-    return search.count;
-}
-
-enum sl_status sl_node_look(const char *path, struct sl_node_entry out[SL_NODE_SLOTS], uint32_t *count)
-{
-    struct stat status;
-    int file = open_file(path, false);
-    if (file < 0) return errno == ELOOP || errno == EACCES ? SL_ERR_INVALID : SL_ERR_IO;
-    bool good = is_ours(file, &status);
-    struct search search = {.out = out, .but = SL_NODE_SLOTS, .held_in = file};
-    if (good) read_slots(file, collect, &search);
-    close(file);
-    if (!good) return SL_ERR_INVALID;
-    *count = search.count;
-    return SL_OK;
+    *count = 0;
+    int file = open_locked(path, false, &status);
+    if (file < 0) return is_foreign(errno) ? SL_ERR_INVALID : SL_ERR_IO;
+    bool good = read_table(file, table);
+    if (good) *count = count_live(file, table, SL_NODE_SLOTS);
+    if (good && !*count) remove_unused(file, path);
+    close_table(file);
+    return good ? SL_OK : SL_ERR_INVALID;
 }

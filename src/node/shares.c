@@ -1,7 +1,5 @@
 #include "node/shares.h"
 
-#include "base/launcher.h"
-
 static uint64_t add(uint64_t one, uint64_t other)
 {
     return one + other < one ? UINT64_MAX : one + other;
@@ -13,89 +11,90 @@ static uint64_t times(uint64_t bytes, uint64_t count)
     return __builtin_mul_overflow(bytes, count, &product) ? UINT64_MAX : product;
 }
 
-/* The job's first entry represents all of them. */
-static bool is_first_of_job(const struct sl_node_entry *others, uint32_t index)
+static uint64_t least(uint64_t one, uint64_t other)
 {
-    for (uint32_t i = 0; i < index; i++)
-        if (others[i].job == others[index].job && others[i].pool == others[index].pool) return false;
-    return true;
+    return one < other ? one : other;
 }
 
-/* Jobs that cannot be distinguished have each rank several times. */
-static uint64_t count_rank(const struct sl_node_entry *others, uint32_t count,
-                           const struct sl_node_entry *like, uint64_t rank)
+static uint64_t equal_part(uint64_t total_bytes, uint64_t kept_bytes, uint64_t size)
 {
-    uint64_t found = 0;
-    for (uint32_t i = 0; i < count; i++)
-        found += others[i].job == like->job && others[i].pool == like->pool && others[i].rank == rank;
-    return found;
+    return total_bytes > kept_bytes ? (total_bytes - kept_bytes) / size & ~(SL_BLOCK_BYTES - 1) : 0;
 }
 
-struct job {
-    uint64_t members, jobs;
-    uint64_t promised_bytes, taken_bytes;
-    uint64_t least_bytes; /* least promise to a process; UINT64_MAX: none is present */
+static bool is_of_job(const struct sl_node_entry *entry, const struct sl_node_entry *like)
+{
+    return entry->process && entry->size && like->size && entry->job == like->job &&
+           entry->pool == like->pool;
+}
+
+/* What others leave to the process in `slot`. A job's first slot stands for all of the job, the others for
+ * nothing. */
+static uint64_t kept_for(const struct sl_node_table *table, uint32_t slot)
+{
+    const struct sl_node_entry *entry = &table->entries[slot];
+    uint64_t claimed = 0, part = times(entry->part_bytes, entry->size);
+    if (!entry->size) return entry->claimed_bytes;
+    for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
+        if (!is_of_job(&table->entries[s], entry)) continue;
+        if (s < slot) return 0;
+        claimed = add(claimed, table->entries[s].claimed_bytes);
+    }
+    return part > claimed ? claimed + (part - claimed) / 2 : claimed;
+}
+
+struct sums {
+    uint64_t claimed, kept; /* by all others of the pool; for others than the own job */
 };
 
-static struct job job_like(const struct sl_node_entry *others, uint32_t count,
-                           const struct sl_node_entry *like)
+static struct sums sum_up(const struct sl_node_table *table, uint32_t own, const struct sl_node_entry *self)
 {
-    struct job job = {.least_bytes = UINT64_MAX};
-    for (uint32_t i = 0; i < count; i++) {
-        if (others[i].job != like->job || others[i].pool != like->pool) continue;
-        uint64_t same = count_rank(others, count, like, others[i].rank);
-        if (same > job.jobs) job.jobs = same;
-        job.members++;
-        job.promised_bytes = add(job.promised_bytes, others[i].promised_bytes);
-        job.taken_bytes = add(job.taken_bytes, others[i].taken_bytes);
-        if (others[i].promised_bytes < job.least_bytes) job.least_bytes = others[i].promised_bytes;
+    struct sums sums = {0};
+    for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
+        const struct sl_node_entry *entry = &table->entries[s];
+        if (s == own || !entry->process || entry->pool != self->pool) continue;
+        sums.claimed = add(sums.claimed, entry->claimed_bytes);
+        if (!is_of_job(entry, self)) sums.kept = add(sums.kept, kept_for(table, s));
     }
-    return job;
+    return sums;
 }
 
-/* Processes that are not present yet count with the least promise, that of the latest job. */
-static uint64_t held_by_job(const struct sl_node_entry *others, uint32_t count,
-                            const struct sl_node_entry *like)
+uint64_t sl_shares_total(const struct sl_node_table *table, uint32_t own, uint64_t pool,
+                         uint64_t available_bytes, uint64_t most_bytes)
 {
-    struct job job = job_like(others, count, like);
-    uint64_t size = like->size < SL_LOCAL_RANKS_MOST ? like->size : SL_LOCAL_RANKS_MOST;
-    uint64_t ranks = job.jobs * size, missing = ranks > job.members ? ranks - job.members : 0;
-    uint64_t promised = add(job.promised_bytes, times(job.least_bytes, missing));
-    return promised > job.taken_bytes ? job.taken_bytes + (promised - job.taken_bytes) / 2 : promised;
-}
-
-uint64_t sl_shares_kept(const struct sl_node_entry *others, uint32_t count, uint64_t pool, uint64_t job)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (others[i].pool != pool || (job && others[i].job == job)) continue;
-        if (!others[i].job)
-            sum = add(sum, others[i].promised_bytes);
-        else if (is_first_of_job(others, i))
-            sum = add(sum, held_by_job(others, count, &others[i]));
+    uint64_t total = add(available_bytes, sum_up(table, own, &(struct sl_node_entry){.pool = pool}).claimed);
+    total = least(total, most_bytes);
+    for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
+        const struct sl_node_entry *entry = &table->entries[s];
+        if (s != own && entry->process && entry->pool == pool && entry->total_bytes)
+            total = least(total, entry->total_bytes);
     }
-    return sum;
+    return total;
 }
 
-uint64_t sl_shares_total(const struct sl_node_entry *others, uint32_t count, uint64_t pool,
-                         uint64_t available_bytes)
+/* The job's process with this rank, or, if `any`, with any rank; NULL: there is none. */
+static const struct sl_node_entry *find_rank(const struct sl_node_table *table,
+                                             const struct sl_node_entry *self, bool any)
 {
-    uint64_t total = available_bytes, most = UINT64_MAX;
-    for (uint32_t i = 0; i < count; i++) {
-        if (others[i].pool != pool) continue;
-        total = add(total, others[i].taken_bytes);
-        if (others[i].total_bytes && others[i].total_bytes < most) most = others[i].total_bytes;
-    }
-    return total < most ? total : most;
+    for (uint32_t s = 0; s < SL_NODE_SLOTS; s++)
+        if (is_of_job(&table->entries[s], self) && (any || table->entries[s].rank == self->rank))
+            return &table->entries[s];
+    return NULL;
 }
 
-uint64_t sl_shares_fair(const struct sl_node_entry *others, uint32_t count, const struct sl_node_entry *self,
+void sl_shares_join_job(const struct sl_node_table *table, struct sl_node_entry *self, uint64_t total_bytes)
+{
+    while (find_rank(table, self, false)) self->job++;
+    const struct sl_node_entry *peer = find_rank(table, self, true);
+    self->part_bytes = peer && peer->part_bytes
+                           ? least(peer->part_bytes, total_bytes)
+                           : equal_part(total_bytes, sum_up(table, SL_NODE_SLOTS, self).kept, self->size);
+}
+
+uint64_t sl_shares_most(const struct sl_node_table *table, uint32_t own, const struct sl_node_entry *self,
                         uint64_t total_bytes)
 {
-    struct job job = job_like(others, count, self);
-    bool is_first = count_rank(others, count, self, self->rank) == job.jobs;
-    if (!is_first && job.least_bytes) return job.least_bytes < total_bytes ? job.least_bytes : total_bytes;
-    uint64_t kept = sl_shares_kept(others, count, self->pool, 0);
-    uint64_t left = total_bytes > kept ? total_bytes - kept : 0;
-    return left / self->size & ~(SL_BLOCK_BYTES - 1);
+    struct sums others = sum_up(table, own, self);
+    uint64_t left = total_bytes > others.claimed ? total_bytes - others.claimed : 0;
+    if (!self->size) return total_bytes > others.kept ? total_bytes - others.kept : 0;
+    return least(least(left, self->part_bytes), equal_part(total_bytes, others.kept, self->size));
 }

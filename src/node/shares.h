@@ -1,26 +1,30 @@
-/* How the processes of a pool share the host's memory, computed from their statements. Pure functions;
- * statements are not trusted, so sums saturate. */
+/* How the processes of a pool share the host's memory, computed from the table of the node. Pure functions;
+ * the table is not trusted, so sums saturate. `own`: the slot of the process that asks, or SL_NODE_SLOTS.
+ * `self`: its entry, of which only pool, job, size, rank and part_bytes are used.
+ *
+ * What processes claimed never exceeds the pool's total, but for limits that users gave. A rank claims no
+ * more than the equal part of its job's ranks, which the first of them finds. Of the part that a job's ranks,
+ * present or not, have not claimed yet, all other processes leave one half alone: the first job is given
+ * everything, but most jobs never use it, and later jobs need memory. Where others have claimed the other
+ * half, the ranks have equal parts of what is left. A process that is no rank of a job may claim all the
+ * rest, because its need is unknown, and memory in use cannot be taken back for others. */
 #ifndef SLUICE_SHARES_H
 #define SLUICE_SHARES_H
 
 #include "node/page.h"
 
-/* The bytes kept for the other processes of the pool. A job with one process present counts with its full
- * size. Of the bytes promised to a job, the used ones count in full and the others by half: the first job is
- * promised everything, but most jobs never use it, and later jobs need memory. `job` not 0: without that
- * job. */
-uint64_t sl_shares_kept(const struct sl_node_entry *others, uint32_t count, uint64_t pool, uint64_t job);
+/* The bytes that all processes of the pool may have together: `available_bytes`, free at present, plus what
+ * the others claimed; at most `most_bytes` and the least total that any of them stated. */
+uint64_t sl_shares_total(const struct sl_node_table *table, uint32_t own, uint64_t pool,
+                         uint64_t available_bytes, uint64_t most_bytes);
 
-/* The bytes that all processes of the pool may have together: `available_bytes`, free at present, plus the
- * bytes that the others use; at most the least total that any of them stated. */
-uint64_t sl_shares_total(const struct sl_node_entry *others, uint32_t count, uint64_t pool,
-                         uint64_t available_bytes);
+/* For a rank, sets part_bytes: what the job's other ranks have, else an equal part of what is left, in whole
+ * 2 MiB blocks. If another process of the job has the same rank, self->job becomes the next number where none
+ * has: that is another job of the same name. Precondition: self->size is not 0. */
+void sl_shares_join_job(const struct sl_node_table *table, struct sl_node_entry *self, uint64_t total_bytes);
 
-/* The bytes that `self`, a process of a job, may have; only its pool, job, size and rank are used. If other
- * processes of the job are present, it gets the least that one of them was promised, else an equal part of
- * what other jobs leave of `total_bytes`. A process with the same rank belongs to another job of the same
- * name. In whole 2 MiB blocks. Precondition: self->size is not 0. */
-uint64_t sl_shares_fair(const struct sl_node_entry *others, uint32_t count, const struct sl_node_entry *self,
+/* The most that the process may claim now. */
+uint64_t sl_shares_most(const struct sl_node_table *table, uint32_t own, const struct sl_node_entry *self,
                         uint64_t total_bytes);
 
 #endif

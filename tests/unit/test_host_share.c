@@ -12,12 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/launcher.h"
 #include "core/host_share.h"
 #include "kernel_files.h"
@@ -73,6 +76,7 @@ static const struct sl_backend device = {.place = place}, no_device;
 
 struct process {
     struct sl_host_share share;
+    struct sl_host_part part;
     struct sl_placement placement;
     struct sl_arena arena;
 };
@@ -108,8 +112,8 @@ static struct process *start(const struct sl_backend *backend)
     assert_non_null(process);
     process->arena.chunk_bytes = 2 * SL_MIB;
     process->placement.arena = &process->arena;
-    sl_host_share_begin(&process->share, &options, backend);
-    sl_host_share_limit(&process->share, &process->placement, UINT64_MAX);
+    sl_host_share_begin(&process->share, &options, backend, UINT64_MAX);
+    sl_host_part_begin(&process->part, &process->share, &process->placement, backend, true);
     return process;
 }
 
@@ -124,20 +128,26 @@ static uint64_t room(const struct process *process)
     return process->placement.live_chunk_bytes_limit - process->arena.virtual_bytes_used;
 }
 
+/* What the program is told. */
+static uint64_t room_of(struct process *process)
+{
+    return sl_host_share_unclaimed(&process->share) + sl_host_part_unused(&process->part);
+}
+
 static void give(struct process *process, uint64_t bytes)
 {
     process->arena.virtual_bytes_used -= bytes;
-    sl_host_share_changed(&process->share);
+    sl_host_part_changed(&process->part);
 }
 
 /* As an allocation does it. */
 static bool take(struct process *process, uint64_t bytes)
 {
-    sl_host_share_prepare(&process->share, bytes);
-    if (bytes > room(process) && (!sl_host_share_more(&process->share, bytes) || bytes > room(process)))
+    sl_host_part_prepare(&process->part, bytes);
+    if (bytes > room(process) && (!sl_host_part_more(&process->part, bytes) || bytes > room(process)))
         return false;
     process->arena.virtual_bytes_used += bytes;
-    sl_host_share_changed(&process->share);
+    sl_host_part_changed(&process->part);
     return true;
 }
 
@@ -207,12 +217,12 @@ static void a_limit_that_the_user_gave_is_kept(void **state)
     end(told);
 }
 
-/* What the others see follows in steps, but a process never has more than it has promised. */
-static void small_changes_are_not_stated_and_large_ones_are(void **state)
+/* What the others see follows in steps, but a process never has more than it has claimed. */
+static void claims_are_made_in_steps(void **state)
 {
     (void)state;
-    static struct sl_node_entry seen[SL_NODE_SLOTS];
-    uint64_t taken = 0, stated = 0, small = 2 * SL_MIB, step = 16 * SL_MIB, statements = 0;
+    static struct sl_node_table seen;
+    uint64_t taken = 0, claimed = 0, small = 2 * SL_MIB, step = 8 * SL_MIB, claims = 0;
     uint32_t count;
     options.node_limit = SL_GIB;
     options.host_limit = 512 * SL_MIB;
@@ -223,18 +233,26 @@ static void small_changes_are_not_stated_and_large_ones_are(void **state)
         else
             give(told, small);
         taken = told->arena.virtual_bytes_used;
-        assert_int_equal(sl_node_look(path, seen, &count), SL_OK);
+        assert_int_equal(sl_node_look(path, &seen, &count), SL_OK);
         assert_int_equal(count, 1);
-        assert_in_range(seen[0].promised_bytes, taken, taken + 2 * step);
-        assert_in_range(seen[0].taken_bytes + step, taken, taken + 2 * step);
-        statements += seen[0].taken_bytes != stated;
-        stated = seen[0].taken_bytes;
+        assert_in_range(seen.entries[0].claimed_bytes, taken, taken + 2 * step);
+        claims += seen.entries[0].claimed_bytes != claimed;
+        claimed = seen.entries[0].claimed_bytes;
     }
-    assert_in_range(statements, 2, 30);
+    assert_in_range(claims, 2, 60);
+    for (int i = 0; i < 100; i++) { /* a program in its steady state */
+        if (i % 2)
+            give(told, step);
+        else
+            assert_true(take(told, step));
+        sl_node_look(path, &seen, &count);
+        claims += seen.entries[0].claimed_bytes != claimed;
+        claimed = seen.entries[0].claimed_bytes;
+    }
+    assert_in_range(claims, 2, 62);
     assert_true(take(told, 512 * SL_MIB));
-    assert_int_equal(sl_node_look(path, seen, &count), SL_OK);
-    assert_int_equal(seen[0].promised_bytes, 512 * SL_MIB);
-    assert_int_equal(seen[0].taken_bytes, 512 * SL_MIB);
+    assert_int_equal(sl_node_look(path, &seen, &count), SL_OK);
+    assert_int_equal(seen.entries[0].claimed_bytes, 512 * SL_MIB);
     end(told);
 }
 
@@ -285,19 +303,21 @@ static void without_a_page_each_is_alone(void **state)
     end(one);
 }
 
-/* Whatever stands in the page: one process takes all of the machine to be smaller than another does. */
+/* One process takes all of the machine to be smaller than another does. */
 static void more_than_there_is_leaves_nothing(void **state)
 {
     (void)state;
     struct process *one = start(&device);
-    assert_true(take(one, 80 * SL_MIB));
+    assert_true(take(one, 20 * SL_MIB));
     options.node_limit = 40 * SL_MIB;
-    assert_int_equal(sl_host_share_foresee(&options), 0);
     struct process *two = start(&device);
-    two->share.limit_bytes = two->share.first_limit_bytes = TOTAL;
+    assert_false(take(one, 30 * SL_MIB)); /* the smaller total counts */
+    options.node_limit = 10 * SL_MIB;
+    assert_int_equal(sl_host_share_foresee(&options), 0);
+    assert_true(take(two, 20 * SL_MIB));
     assert_false(take(two, 2 * SL_MIB));
     end(one);
-    assert_true(take(two, 40 * SL_MIB));
+    assert_false(take(two, 2 * SL_MIB)); /* it was told at the start how much it has */
     end(two);
 }
 
@@ -323,11 +343,12 @@ static void a_link_is_shared_by_those_at_its_end(void **state)
         processes[bus - 1] = start(&device);
     }
     processes[3] = start(&device); /* where it is the kernel does not say */
-    static const uint32_t sharers[] = {2, 2, 1, 1};
+    static const uint32_t others[] = {1, 1, 0, 0};
     for (int i = 0; i < 4; i++)
-        assert_int_equal(sl_host_share_of_link(&processes[i]->share, processes[i]->share.link), sharers[i]);
+        assert_int_equal(sl_host_share_others_on_link(&processes[i]->share, processes[i]->part.link),
+                         others[i]);
     end(processes[0]);
-    assert_int_equal(sl_host_share_of_link(&processes[1]->share, processes[1]->share.link), 1);
+    assert_int_equal(sl_host_share_others_on_link(&processes[1]->share, processes[1]->part.link), 0);
     for (int i = 1; i < 4; i++) end(processes[i]);
     assert_int_equal(nftw(devices, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
     for (char *slash; (slash = strrchr(devices, '/')) > devices + strlen(folder) - 1;) {
@@ -337,38 +358,98 @@ static void a_link_is_shared_by_those_at_its_end(void **state)
     bus = 0;
 }
 
-/* Processes that allocate and free at once, as fast as they can. `held` is what they really have. */
+enum { PROCESSES = 8, TURNS = 3000 };
+
+/* What processes really have, each in an entry of its own, and what they may have together. */
+struct held {
+    _Atomic uint64_t bytes[PROCESSES], total;
+};
+
+static uint64_t sum_of(struct held *held)
+{
+    uint64_t sum = 0;
+    for (int p = 0; p < PROCESSES; p++) sum += atomic_load(&held->bytes[p]);
+    return sum;
+}
+
+/* Allocates and frees as fast as it can. What it frees it first takes off what it holds, and what it gets it
+ * adds afterwards, so that the sum is never more than what was given out. */
+static void allocate_and_free(struct held *held, int number, int turns)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* where the test fails */
+    struct process *process = start(&device);
+    unsigned random = 7u + (unsigned)number;
+    for (int i = 0; turns < 0 || i < turns; i++) {
+        random = random * 1103515245u + 12345u;
+        uint64_t bytes = 2 * SL_MIB * (1 + (random >> 16) % 12), has = process->arena.virtual_bytes_used;
+        if (random >> 30 && has >= bytes) {
+            atomic_fetch_sub(&held->bytes[number], bytes);
+            give(process, bytes);
+        } else if (take(process, bytes)) {
+            atomic_fetch_add(&held->bytes[number], bytes);
+            if (sum_of(held) > held->total) _exit(2);
+        }
+    }
+    atomic_store(&held->bytes[number], 0);
+    end(process);
+    _exit(0);
+}
+
+static struct held *held_new(uint64_t total_bytes)
+{
+    struct held *held = mmap(NULL, sizeof(*held), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(held, MAP_FAILED);
+    held->total = total_bytes;
+    return held;
+}
+
 static void together_they_never_have_more(void **state)
 {
     (void)state;
-    enum { PROCESSES = 4, TURNS = 3000 };
-    _Atomic uint64_t *held = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct held *held = held_new(TOTAL);
     pid_t children[PROCESSES];
     for (int p = 0; p < PROCESSES; p++) {
         children[p] = fork();
-        if (children[p]) continue;
-        struct process *process = start(&device);
-        unsigned random = 7u + (unsigned)p;
-        for (int i = 0; i < TURNS; i++) {
-            random = random * 1103515245u + 12345u;
-            uint64_t bytes = 2 * SL_MIB * (1 + (random >> 16) % 12), has = process->arena.virtual_bytes_used;
-            if (random >> 30 && has >= bytes) {
-                atomic_fetch_sub(held, bytes);
-                give(process, bytes);
-            } else if (take(process, bytes) && atomic_fetch_add(held, bytes) + bytes > TOTAL) {
-                _exit(2);
-            }
-        }
-        atomic_fetch_sub(held, process->arena.virtual_bytes_used);
-        end(process);
-        _exit(0);
+        if (!children[p]) allocate_and_free(held, p, TURNS);
     }
     for (int p = 0; p < PROCESSES; p++) {
         int status;
         assert_int_equal(waitpid(children[p], &status, 0), children[p]);
         assert_int_equal(status, 0);
     }
-    munmap((void *)held, 4096);
+    munmap(held, sizeof(*held));
+}
+
+/* What a process held is there for others as soon as it is dead, so it is taken off the books before. */
+static void stop_and_kill(struct held *held, int number, pid_t child)
+{
+    int status;
+    kill(child, SIGSTOP);
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status)); /* and it has not seen more than there is */
+    atomic_store(&held->bytes[number], 0);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+/* They are killed at any moment, also with the lock, and others come in their place. */
+static void nor_when_they_are_killed(void **state)
+{
+    (void)state;
+    struct held *held = held_new(TOTAL);
+    pid_t children[PROCESSES] = {0};
+    for (int turn = 0; turn < 26 * PROCESSES; turn++) {
+        int p = turn % PROCESSES;
+        if (children[p]) stop_and_kill(held, p, children[p]);
+        if (turn >= 25 * PROCESSES) continue;
+        children[p] = fork();
+        if (!children[p]) allocate_and_free(held, p, -1);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    struct process *last = start(&device);
+    assert_true(take(last, TOTAL));
+    end(last);
+    munmap(held, sizeof(*held));
 }
 
 /* A container with 800 MiB: a reserve of 100, half of which others may use. */
@@ -411,10 +492,12 @@ static void what_others_take_lowers_the_limit(void **state)
     assert_false(take(process, 102 * SL_MIB));
     assert_true(take(process, 100 * SL_MIB));
     assert_false(take(process, 2 * SL_MIB));
-    assert_int_equal(sl_host_share_room(&process->share), 0);
-    be_in_a_container(0); /* they gave it back */
-    sl_host_share_look_again(&process->share);
-    assert_false(sl_host_share_room(&process->share)); /* the last look is not long ago */
+    assert_int_equal(room_of(process), 0);
+    be_in_a_container(0);                                       /* they gave it back */
+    process->share.looked_at_ns = sl_clock_ns(CLOCK_MONOTONIC); /* the last look is not long ago */
+    assert_int_equal(room_of(process), 0);
+    process->share.looked_at_ns = 0;
+    assert_int_equal(room_of(process), 400 * SL_MIB);
     assert_false(take(process, 402 * SL_MIB));
     assert_true(take(process, 400 * SL_MIB));
     end(process);
@@ -476,6 +559,8 @@ static void pinned_memory_is_refused_before_the_kernel_does(void **state)
     be_in_a_container(440);
     assert_false(sl_host_share_take_pinnable(&process->share, 11 * SL_MIB));
     assert_false(take(process, 12 * SL_MIB));
+    assert_true(sl_host_part_trim(&process->part)); /* what is claimed ahead may be pinned */
+    assert_false(sl_host_share_take_pinnable(&process->share, 11 * SL_MIB));
     assert_int_equal(sl_host_share_device_room(&process->share), UINT64_MAX);
     process->share.of_device = true;
     assert_int_equal(sl_host_share_device_room(&process->share), 10 * SL_MIB);
@@ -504,7 +589,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_rank_has_an_equal_part, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_one_has_another_does_not_get, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_limit_that_the_user_gave_is_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(small_changes_are_not_stated_and_large_ones_are, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(claims_are_made_in_steps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_dead_have_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_page_each_is_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_than_there_is_leaves_nothing, set_up, tear_down),
@@ -519,6 +604,7 @@ int main(void)
                                         tear_down_container),
         cmocka_unit_test_setup_teardown(nothing_is_left, set_up_container, tear_down_container),
         cmocka_unit_test_setup_teardown(together_they_never_have_more, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nor_when_they_are_killed, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

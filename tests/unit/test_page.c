@@ -17,13 +17,14 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "node/page.h"
 
 #define VERSION_AT 8 /* in the file, behind the magic */
 
 static char folder[] = "/tmp/sluice-page-XXXXXX", path[64], log_path[64];
-static struct sl_node_entry others[SL_NODE_SLOTS];
+static struct sl_node_table table;
 
 static int make_folder(void **state)
 {
@@ -51,17 +52,48 @@ static bool is_there(void)
     return lstat(path, &status) == 0;
 }
 
-static void join(struct sl_node *node, uint64_t taken_bytes)
+static struct sl_node_entry claims(uint64_t bytes)
 {
-    assert_int_equal(sl_node_join(path, node), SL_OK);
-    sl_node_say(node,
-                &(struct sl_node_entry){.process = (uint64_t)getpid(), .taken_bytes = taken_bytes, .job = 7});
-    sl_node_settle(node);
+    return (struct sl_node_entry){.process = (uint64_t)getpid(), .claimed_bytes = bytes, .job = 7};
 }
 
-/* Another process, which says that it has taken so much, and then waits to be killed. With `settles` false it
- * is in the middle of its registration. */
-static pid_t start_other(uint64_t taken_bytes, bool settles)
+static void join(struct sl_node *node, uint64_t bytes)
+{
+    assert_int_equal(sl_node_join(path, node, &table), SL_OK);
+    struct sl_node_entry entry = claims(bytes);
+    sl_node_unlock(node, &entry);
+}
+
+/* States that the process claims so much. False: it is alone. */
+static bool change(struct sl_node *node, uint64_t bytes)
+{
+    struct sl_node_entry entry = claims(bytes);
+    bool locked = sl_node_lock(node, &table);
+    sl_node_unlock(node, &entry);
+    return locked;
+}
+
+/* How many others a process sees, and what they claim together. */
+static uint32_t others_of(struct sl_node *node, uint64_t *claimed)
+{
+    uint32_t count = 0;
+    *claimed = 0;
+    struct sl_node_entry own = claims(1);
+    if (sl_node_lock(node, &table)) {
+        off_t at = (off_t)(offsetof(struct sl_node_table, entries) + node->slot * sizeof(own));
+        assert_in_range(pread(node->file, &own, sizeof(own), at), 0, sizeof(own));
+    }
+    for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
+        count += table.entries[s].process != 0;
+        *claimed += table.entries[s].claimed_bytes;
+    }
+    sl_node_unlock(node, &own);
+    return count;
+}
+
+/* Another process, which claims so much, and then waits to be killed. With `settles` false it keeps the lock.
+ */
+static pid_t start_other(uint64_t bytes, bool settles)
 {
     int ready[2];
     char byte;
@@ -69,10 +101,10 @@ static pid_t start_other(uint64_t taken_bytes, bool settles)
     pid_t child = fork();
     if (!child) {
         struct sl_node node;
-        if (sl_node_join(path, &node) != SL_OK) _exit(1);
-        sl_node_say(&node,
-                    &(struct sl_node_entry){.process = (uint64_t)getpid(), .taken_bytes = taken_bytes});
-        if (settles) sl_node_settle(&node);
+        struct sl_node_entry entry = claims(bytes);
+        if (sl_node_join(path, &node, &table) != SL_OK) _exit(1);
+        sl_node_unlock(&node, &entry);
+        if (!settles) sl_node_lock(&node, &table);
         if (write(ready[1], "", 1) != 1) _exit(1);
         for (;;) pause();
     }
@@ -105,63 +137,68 @@ static void others_see_what_is_said(void **state)
     (void)state;
     struct sl_node one, two;
     struct stat status;
+    uint64_t claimed;
     join(&one, 100);
     join(&two, 200);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
-    assert_int_equal(sl_node_others(&one, others), 1);
-    assert_int_equal(others[0].taken_bytes, 200);
-    assert_int_equal(others[0].job, 7);
-    sl_node_set(&two, SL_NODE_WORD(taken_bytes), &(uint64_t){300}, 1);
-    assert_int_equal(sl_node_others(&one, others), 1);
-    assert_int_equal(others[0].taken_bytes, 300);
+    assert_int_equal(others_of(&one, &claimed), 1);
+    assert_int_equal(claimed, 200);
+    assert_int_equal(table.entries[two.slot].job, 7);
+    assert_true(change(&two, 300));
+    assert_int_equal(others_of(&one, &claimed), 1);
+    assert_int_equal(claimed, 300);
     sl_node_leave(&two);
-    assert_int_equal(sl_node_others(&one, others), 0);
+    assert_int_equal(others_of(&one, &claimed), 0);
     assert_true(is_there());
     sl_node_leave(&one);
     assert_false(is_there());
     assert_int_equal(lines_logged(), 0);
 }
 
-static void what_the_dead_had_is_reclaimed(void **state)
+static void the_dead_have_nothing(void **state)
 {
     (void)state;
     struct sl_node node;
+    uint64_t claimed;
     pid_t dead = start_other(100, true), living = start_other(200, true);
     join(&node, 300);
+    assert_int_equal(others_of(&node, &claimed), 2);
     kill_other(dead);
-    assert_int_equal(sl_node_others(&node, others), 2);
-    assert_int_equal(sl_node_bury(&node), 1);
-    assert_int_equal(sl_node_others(&node, others), 1);
-    assert_int_equal(others[0].taken_bytes, 200);
-    assert_int_equal(sl_node_bury(&node), 0);
+    assert_int_equal(others_of(&node, &claimed), 1);
+    assert_int_equal(claimed, 200);
+    dead = start_other(400, true); /* in the same slot */
+    assert_int_equal(others_of(&node, &claimed), 2);
+    assert_int_equal(claimed, 600);
+    kill_other(dead);
     kill_other(living);
     sl_node_leave(&node);
     assert_false(is_there());
 }
 
-/* Killed in the middle of registration, too: its lock must not keep others out. */
+/* Killed with the lock, too: it must not keep others out. */
 static void what_all_left_when_they_were_killed_is_taken_over(void **state)
 {
     (void)state;
     struct sl_node node;
     uint32_t count;
-    pid_t first = start_other(100, true), second = start_other(200, false);
-    assert_int_equal(sl_node_look(path, others, &count), SL_OK);
+    uint64_t claimed;
+    pid_t first = start_other(100, true), second = start_other(200, true);
+    assert_int_equal(sl_node_look(path, &table, &count), SL_OK);
     assert_int_equal(count, 2);
+    kill_other(second);
+    second = start_other(200, false);
     kill_other(first);
     kill_other(second);
     assert_true(is_there());
-    assert_int_equal(sl_node_look(path, others, &count), SL_OK);
-    assert_int_equal(count, 0);
     join(&node, 300);
-    sl_node_bury(&node);
-    assert_int_equal(sl_node_others(&node, others), 0);
+    assert_int_equal(others_of(&node, &claimed), 0);
     sl_node_leave(&node);
     assert_false(is_there());
     kill_other(start_other(100, true));
     assert_true(is_there());
-    sl_node_sweep(path);
+    assert_int_equal(sl_node_look(path, &table, &count), SL_OK);
+    assert_int_equal(count, 0);
     assert_false(is_there());
 }
 
@@ -169,10 +206,38 @@ static void it_is_not_removed_under_those_who_have_it(void **state)
 {
     (void)state;
     struct sl_node node;
+    uint32_t count;
     join(&node, 1);
-    sl_node_sweep(path);
+    assert_int_equal(sl_node_look(path, &table, &count), SL_OK);
+    assert_int_equal(count, 1);
     assert_true(is_there());
     sl_node_leave(&node);
+}
+
+/* A process that was stopped with the lock is waited for once, and for a second. */
+static void who_does_not_get_the_lock_goes_on_alone(void **state)
+{
+    (void)state;
+    struct sl_node node, late;
+    uint32_t count;
+    uint64_t claimed;
+    join(&node, 100);
+    pid_t other = start_other(200, false);
+    assert_false(change(&node, 300));
+    assert_int_equal(lines_logged(), 1);
+    uint64_t before = sl_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    for (int i = 0; i < 1000; i++) assert_false(change(&node, 300));
+    assert_in_range(sl_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before, 0, 100000000);
+    assert_int_equal(others_of(&node, &claimed), 0);
+    assert_int_equal(sl_node_join(path, &late, &table), SL_ERR_IO);
+    assert_int_equal(sl_node_look(path, &table, &count), SL_ERR_IO);
+    kill_other(other);
+    join(&late, 400);
+    assert_int_equal(others_of(&late, &claimed), 1);
+    assert_int_equal(claimed, 100); /* what it had before is still known */
+    sl_node_leave(&node);
+    sl_node_leave(&late);
+    assert_false(is_there());
 }
 
 /* A helper process that a program forks and that outlives it has no part in its slot; nor does a program lose
@@ -197,12 +262,11 @@ static void a_child_has_no_part_in_it(void **state)
         for (;;) pause();
     }
     assert_int_equal(read(child_number[0], &helper, sizeof(helper)), sizeof(helper));
-    assert_int_equal(sl_node_look(path, others, &count), SL_OK);
+    assert_int_equal(sl_node_look(path, &table, &count), SL_OK);
     assert_int_equal(count, 1);
     kill_other(parent);
-    assert_int_equal(sl_node_look(path, others, &count), SL_OK);
+    assert_int_equal(sl_node_look(path, &table, &count), SL_OK);
     assert_int_equal(count, 0);
-    sl_node_sweep(path);
     assert_false(is_there());
     kill(helper, SIGKILL);
     close(child_number[0]);
@@ -222,11 +286,10 @@ static void refused(void)
     struct sl_node node;
     uint32_t count;
     int before = lines_logged();
-    assert_int_equal(sl_node_join(path, &node), SL_ERR_INVALID);
-    assert_false(sl_node_is_registered(&node));
+    assert_int_equal(sl_node_join(path, &node, &table), SL_ERR_INVALID);
+    assert_false(change(&node, 1));
     assert_int_equal(lines_logged(), before + 1);
-    assert_int_equal(sl_node_look(path, others, &count), SL_ERR_INVALID);
-    sl_node_sweep(path);
+    assert_int_equal(sl_node_look(path, &table, &count), SL_ERR_INVALID);
     sl_node_leave(&node);
     assert_true(is_there()); /* it is not ours to remove */
 }
@@ -272,73 +335,66 @@ static void what_is_not_understood_is_refused_while_somebody_has_it(void **state
     put(&version, sizeof(version), VERSION_AT);
     refused();
     kill_other(other);
+    uint64_t claimed;
     join(&node, 1);
-    assert_int_equal(sl_node_others(&node, others), 0);
+    assert_int_equal(others_of(&node, &claimed), 0);
     sl_node_leave(&node);
     assert_false(is_there());
     struct sl_node second;
     put("what nobody wrote", 18, 0); /* or cut short: by a process that was killed over it */
     join(&node, 1);
     join(&second, 2);
-    assert_int_equal(sl_node_others(&node, others), 1);
+    assert_int_equal(others_of(&node, &claimed), 1);
     sl_node_leave(&second);
     sl_node_leave(&node);
     assert_false(is_there());
 }
 
-static void use(struct sl_node *node, uint64_t taken_bytes)
-{
-    sl_node_set(node, SL_NODE_WORD(taken_bytes), &taken_bytes, 1);
-    sl_node_count(node, SL_NODE_WORD(link), 1);
-    sl_node_bury(node);
-    sl_node_others(node, others);
-}
-
-/* Whatever another process does to the file, what is lost are statements. */
+/* Whatever another process does to the file, what is lost is known again with the next changes. */
 static void a_file_that_is_cut_or_overwritten_or_gone_harms_nobody(void **state)
 {
     (void)state;
     struct sl_node one, two;
-    static char garbage[SL_NODE_SLOTS * sizeof(struct sl_node_slot)];
-    join(&one, 100);
-    join(&two, 200);
-    assert_int_equal(truncate(path, 0), 0);
-    assert_int_equal(sl_node_others(&one, others), 0);
-    use(&one, 101);
-    use(&two, 201);
-    assert_int_equal(sl_node_others(&one, others), 0); /* a process that is not stated is no process */
-    sl_node_say(&two, &(struct sl_node_entry){.process = 2, .taken_bytes = 202});
-    assert_int_equal(sl_node_others(&one, others), 1);
-    assert_int_equal(others[0].taken_bytes, 202);
-    memset(garbage, 0xff, sizeof(garbage));
-    put(garbage, sizeof(garbage), 0);
-    assert_true(sl_node_others(&one, others) < SL_NODE_SLOTS);
-    use(&one, 103);
-    assert_int_equal(unlink(path), 0);
-    use(&one, 104);
-    sl_node_leave(&one);
-    sl_node_leave(&two);
+    uint64_t claimed;
+    static char garbage[sizeof(struct sl_node_table)];
+    for (int way = 0; way < 3; way++) {
+        join(&one, 100);
+        join(&two, 200);
+        memset(garbage, 0xff, sizeof(garbage));
+        if (way == 0) assert_int_equal(truncate(path, 0), 0);
+        if (way == 1) put(garbage, sizeof(garbage), 0);
+        if (way == 2) put(garbage, sizeof(garbage), offsetof(struct sl_node_table, entries));
+        others_of(&one, &claimed);
+        assert_true(change(&one, 101));
+        assert_true(change(&two, 202));
+        assert_int_equal(others_of(&one, &claimed), 1);
+        assert_int_equal(claimed, 202);
+        assert_int_equal(unlink(path), 0);
+        assert_false(change(&one, 104));
+        assert_int_equal(others_of(&one, &claimed), 0);
+        sl_node_leave(&one);
+        sl_node_leave(&two);
+    }
 }
 
-/* As a program does that becomes a daemon. The file is opened again, and the slot stays its own. */
+/* As a program does that becomes a daemon. */
 static void a_program_that_closes_its_descriptors_keeps_its_slot(void **state)
 {
     (void)state;
     struct sl_node one, two;
+    uint64_t claimed;
+    int before = dup(0);
     join(&one, 100);
-    close(one.pages);
-    int stranger = open("/dev/zero", O_RDWR);
-    sl_node_set(&one, SL_NODE_WORD(taken_bytes), &(uint64_t){101}, 1);
-    assert_true(one.pages != stranger);
+    assert_int_equal(dup(0), before + 1); /* none of ours is left open */
+    assert_int_equal(one.file, -1);
     join(&two, 200);
-    assert_int_equal(sl_node_bury(&two), 0);
-    assert_int_equal(sl_node_others(&two, others), 1);
-    assert_int_equal(others[0].taken_bytes, 101);
-    close(one.pages);
+    assert_int_equal(others_of(&two, &claimed), 1);
+    assert_int_equal(claimed, 100);
     sl_node_leave(&one);
     sl_node_leave(&two);
     assert_false(is_there());
-    close(stranger);
+    close(before);
+    close(before + 1);
 }
 
 /* The program limits the size of its files, and the file with it. Breaks if that ends the program. */
@@ -351,7 +407,7 @@ static void a_limit_of_file_sizes_is_an_error(void **state)
     small = before;
     small.rlim_cur = 4096;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    enum sl_status status = sl_node_join(path, &node);
+    enum sl_status status = sl_node_join(path, &node, &table);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(status, SL_ERR_IO);
     join(&node, 1);
@@ -363,8 +419,9 @@ static void a_full_page_takes_no_more(void **state)
     (void)state;
     static struct sl_node nodes[SL_NODE_SLOTS], one_more;
     for (uint32_t i = 0; i < SL_NODE_SLOTS; i++) join(&nodes[i], i);
-    assert_int_equal(sl_node_join(path, &one_more), SL_ERR_UNSUPPORTED);
-    assert_int_equal(sl_node_others(&nodes[0], others), SL_NODE_SLOTS - 1);
+    uint64_t claimed;
+    assert_int_equal(sl_node_join(path, &one_more, &table), SL_ERR_UNSUPPORTED);
+    assert_int_equal(others_of(&nodes[0], &claimed), SL_NODE_SLOTS - 1);
     for (uint32_t i = 0; i < SL_NODE_SLOTS; i++) sl_node_leave(&nodes[i]);
     assert_false(is_there());
 }
@@ -373,11 +430,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(others_see_what_is_said, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(what_the_dead_had_is_reclaimed, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(the_dead_have_nothing, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_all_left_when_they_were_killed_is_taken_over, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(it_is_not_removed_under_those_who_have_it, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(who_does_not_get_the_lock_goes_on_alone, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_child_has_no_part_in_it, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_others_could_have_made_is_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_is_not_understood_is_refused_while_somebody_has_it, make_folder,

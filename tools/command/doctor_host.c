@@ -41,26 +41,25 @@ static void examine_memory(struct findings *findings)
  * reserve. */
 static void examine_node(struct findings *findings)
 {
-    static struct sl_node_entry others[SL_NODE_SLOTS];
+    static struct sl_node_table table;
     struct sl_options options;
-    char path[SL_NODE_PATH], text[SL_BYTES_TEXT], pinned[SL_BYTES_TEXT];
-    uint64_t taken_bytes = 0, pinned_bytes = 0;
+    char standard[SL_NODE_PATH], text[SL_BYTES_TEXT], pinned[SL_BYTES_TEXT];
+    uint64_t claimed_bytes = 0, pinned_bytes = 0;
     uint32_t count = 0;
     sl_options_peek(&options);
-    sl_node_path(options.node, path);
-    sl_node_sweep(path);
-    if (sl_node_look(path, others, &count) == SL_ERR_INVALID) {
+    if (sl_node_look(options.node, &table, &count) == SL_ERR_INVALID) {
         find(findings, VERDICT_NOTE, "managed",
-             "%s is not a file of sluice: processes do not share the node limit", path);
+             "%s is not a file of sluice: processes do not share the node limit",
+             sl_node_path(options.node, standard));
         return;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        taken_bytes += others[i].taken_bytes;
-        pinned_bytes += others[i].pinned_bytes;
+    for (uint32_t s = 0; count && s < SL_NODE_SLOTS; s++) {
+        claimed_bytes += table.entries[s].claimed_bytes;
+        pinned_bytes += table.entries[s].pinned_bytes;
     }
     if (count)
         find(findings, VERDICT_OK, "managed", "%u process%s of this user, with %s of host memory, %s pinned",
-             count, count > 1 ? "es" : "", sl_bytes_text(taken_bytes, text),
+             count, count > 1 ? "es" : "", sl_bytes_text(claimed_bytes, text),
              sl_bytes_text(pinned_bytes, pinned));
     uint64_t limit_bytes = sl_host_share_foresee(&options);
     if (limit_bytes == UINT64_MAX) return;
