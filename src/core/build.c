@@ -13,7 +13,6 @@
 #include "core/learned.h"
 #include "core/planner.h"
 #include "core/report.h"
-#include "core/run_metadata.h"
 #include "move/daemon.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* size of the ring; 28 MiB when full */
@@ -259,12 +258,10 @@ enum sl_status sl_core_build(struct sl_core *core)
     sl_host_part_begin(&core->host, core->host.share, &core->placement, backend, !core->number);
     sl_migrator_share_link(&core->migrator, sl_host_room_link_sharers(core));
     if (status == SL_OK && core->budget.pressure) sl_core_under_pressure(core);
-    if (status == SL_OK)
-        sl_run_metadata_start(&core->recorder, backend, core->policy->name,
-                              core->daemon ? "thread" : "inline");
+    if (status == SL_OK) sl_monitor_begin(core);
+    if (status == SL_OK) sl_record_start(&core->recorder, &core->stats, backend);
     if (status == SL_OK && core->recorder.trace)
         sl_sampler_open(&core->sampling, (uint32_t)core->options->trace_sample);
-    if (status == SL_OK) sl_monitor_begin(core);
     if (status == SL_OK && !core->number) sl_report_count(core);
     return status;
 }

@@ -4,16 +4,9 @@
 #include "core/decide.h"
 #include "core/learned.h"
 #include "core/plan_fit.h"
-#include "core/report.h"
-#include "core/run_metadata.h"
 #include "launch/extents.h"
 
-#define SYMBOLS_BETWEEN_SUMMARIES 64 /* keeps what others read of the run recent */
-
-static void tell(struct sl_core *core)
-{
-    sl_monitor_update(core);
-}
+#define SYMBOLS_BETWEEN_UPDATES 64 /* keeps what others read of the run recent */
 
 static void end_iteration(struct sl_core *core)
 {
@@ -27,7 +20,7 @@ static void end_iteration(struct sl_core *core)
     sl_stats_next_iteration(&core->stats);
     core->history.iterations++;
     sl_monitor_step(core);
-    sl_run_metadata_iteration(&core->recorder, &core->history, &core->migrator, &core->stats);
+    sl_record_iteration(&core->recorder, &core->stats, &core->migrator);
     if (core->learned) sl_learned_iteration(core->learned);
 }
 
@@ -41,14 +34,14 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
     if (!hit) {
         if (expected != SL_NONE && core->budget.pressure) { /* else no plan depends on it */
             sl_decision_misprediction(&core->scanner, core->ticks.now, expected, symbol);
-            sl_monitor_mispredicted(&core->monitor, expected, symbol, history->fed);
+            sl_monitor_mispredicted(core, expected, symbol);
         }
         sl_planning_mispredicted(&core->planning,
                                  expected != SL_NONE && !history->interleaved &&
                                      sl_access_same_chunks(&core->scanner, expected, symbol));
     }
     if (ended) end_iteration(core);
-    if (history->fed % SYMBOLS_BETWEEN_SUMMARIES == 0) tell(core);
+    if (history->fed % SYMBOLS_BETWEEN_UPDATES == 0) sl_monitor_update(core);
 }
 
 void sl_core_placed(struct sl_core *core, uint64_t expected, uint64_t address)

@@ -113,7 +113,7 @@ static void fetch_on_demand(struct sl_core *core, struct sl_launch_context *cont
     core->successors.idle_bytes = 0;
     /* Live memory may fit the budget although chunks were missing: chunks that died behind a collective are
      * copied out instead of discarded, and fetched again. */
-    if (missing && atomic_load(&core->stats.total.bytes_out) && !core->budget.pressure)
+    if (missing && sl_stats_bytes(core->stats.total.bytes_out) && !core->budget.pressure)
         sl_core_under_pressure(core);
     sl_unlock(&core->order);
 }

@@ -7,7 +7,7 @@
 #include "core/budget.h"
 #include "core/history.h"
 #include "core/learned.h"
-#include "core/run_metadata.h"
+#include "core/record.h"
 #include "launch/access.h"
 #include "move/migrator.h"
 #include "predict/durations.h"
@@ -231,7 +231,7 @@ static bool fill_properties(const struct sl_learned_parts *parts, struct sl_prof
     };
     out->written_s = (uint64_t)time(NULL);
     out->sluice = strdup(SLUICE_VERSION);
-    out->command = sl_run_metadata_command();
+    out->command = sl_record_command();
     return out->sluice && sl_identity_collect(&out->objects, &out->object_count);
 }
 

@@ -8,8 +8,8 @@ static bool look(struct sl_core *core, struct sl_loading *out)
     uint64_t total_bytes;
     if (core->policy->memory != SL_MEMORY_MOVED || atomic_load(&core->streams.captures)) return false;
     int64_t charged = atomic_load(&core->budget.charged_bytes);
-    out->known_bytes = atomic_load(&core->stats.total.bytes_in) + atomic_load(&core->stats.populated_bytes) +
-                       (charged > 0 ? (uint64_t)charged : 0);
+    out->known_bytes = sl_stats_bytes(core->stats.total.bytes_in) +
+                       atomic_load(&core->stats.populated_bytes) + (charged > 0 ? (uint64_t)charged : 0);
     return core->backend.memory_info(core->backend.self, &out->free_bytes, &total_bytes) == SL_OK;
 }
 

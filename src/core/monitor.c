@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "core/core.h"
 #include "core/decide.h"
@@ -13,158 +14,229 @@
 #define BETWEEN_SCANS_NS 1000000000u
 #define BETWEEN_SCANS_SLOT_NS 2000u
 
-static struct sl_monitor_page *page;
+#define SET(member, value) atomic_store_explicit(&stats->member, (value), memory_order_relaxed)
 
-void sl_monitor_begin(struct sl_core *core)
+static bool has_page;
+
+/* --- what fills the budget */
+
+void sl_scan_step(struct sl_scan *scan, uint64_t allocations, sl_tick tick)
 {
-    if (!core->number && core->options->top == SL_TOP_ON) page = sl_monitor_page_open(SL_MONITOR_FOLDER);
-    if (!page || core->number >= SL_MONITOR_DEVICES) return;
-    core->monitor = (struct sl_monitor){.entry = sl_monitor_page_entry(page, core->number)};
-    struct sl_monitor_figures *figures = &core->monitor.figures;
-    snprintf(figures->policy, sizeof(figures->policy), "%.15s", core->policy->name);
-    snprintf(figures->daemon, sizeof(figures->daemon), "%s", core->daemon ? "thread" : "inline");
-    sl_monitor_update(core);
-    core->monitor.next_scan_ns = 0; /* nothing was there to be seen yet */
+    scan->allocations_before = scan->allocations_at_step;
+    scan->allocations_at_step = allocations;
+    scan->tick_before = scan->tick_at_step;
+    scan->tick_at_step = tick;
+    if (scan->steps < 2) scan->steps++;
 }
 
-static struct sl_monitor_sums sums_of(const struct sl_core *core)
+static enum sl_kind kind_of(const struct sl_scan *scan, const struct sl_slot *slot,
+                            const struct sl_chunk_record *chunk)
 {
-    const struct sl_stats *stats = &core->stats;
-    const struct sl_counts *total = &stats->total;
-    struct sl_monitor_sums sums = {.launches = total->launches,
-                                   .stalls = total->stalls,
-                                   .stall_ns = total->stall_ns,
-                                   .unmeasured_stalls = core->stalls.unmeasured,
-                                   .demand_misses = total->demand_misses,
-                                   .late_prefetches = total->late_prefetches,
-                                   .mispredictions = stats->mispredictions,
-                                   .remote_bytes = total->remote_bytes};
-    for (int c = 0; c < 3; c++) {
-        sums.in_bytes[c] = stats->in_by_cause[c];
-        sums.out_bytes[c] = stats->out_by_cause[c];
+    if (chunk->pinned) return SL_KIND_PINNED;
+    if (scan->steps < 2) return SL_KIND_UNKNOWN; /* no whole step has ended */
+    if (slot->number > scan->allocations_before) return SL_KIND_TEMPORARY;
+    sl_tick used = atomic_load_explicit(&chunk->last_use, memory_order_relaxed);
+    return used > scan->tick_before ? SL_KIND_LASTING : SL_KIND_IDLE;
+}
+
+/* Adds `bytes` bytes that begin `at` bytes into the chunk. What exceeds a frame is not on the device. */
+static void add(struct sl_kind_bytes *kind, const struct sl_migrator *migrator,
+                const struct sl_chunk_record *chunk, uint64_t at, uint64_t bytes)
+{
+    int content = atomic_load(&chunk->content);
+    uint64_t frame_bytes = atomic_load_explicit(&chunk->frame_bytes, memory_order_relaxed), framed = 0;
+    if (sl_content_is_resident(content) && !chunk->pinned && frame_bytes > at)
+        framed = frame_bytes - at < bytes ? frame_bytes - at : bytes;
+    uint64_t fetch = atomic_load_explicit(&chunk->in_sequence, memory_order_relaxed);
+    kind->allocated_bytes += bytes;
+    kind->resident_bytes += framed;
+    if (framed && !sl_link_direction_known_done(&migrator->in, fetch)) kind->arriving_bytes += framed;
+    if (content == SL_CONTENT_DEAD && !chunk->pinned)
+        kind->empty_bytes += bytes;
+    else
+        kind->host_bytes += bytes - framed;
+}
+
+/* Visits the slot's parts from scan->offset on, as long as *work is left. */
+static void visit_slot(struct sl_scan *scan, const struct sl_core *core, const struct sl_slot *slot,
+                       uint32_t *work)
+{
+    const struct sl_arena *arena = &core->arena;
+    for (; *work >= SL_SCAN_PART && scan->offset < slot->bytes; *work -= SL_SCAN_PART) {
+        uint64_t address = slot->address + scan->offset, at = address & (arena->chunk_bytes - 1);
+        uint64_t bytes = slot->bytes - scan->offset;
+        if (bytes > arena->chunk_bytes - at) bytes = arena->chunk_bytes - at;
+        sl_chunk c = sl_arena_chunk(arena, address);
+        if (c != SL_NONE) {
+            const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
+            add(&scan->kinds[kind_of(scan, slot, chunk)], &core->migrator, chunk, at, bytes);
+        }
+        scan->offset += bytes;
     }
-    return sums;
 }
 
-/* All members are words. */
-static struct sl_monitor_sums since(const struct sl_monitor_sums *now, const struct sl_monitor_sums *then)
+/* Whether all slots were visited. A slot that got another allocation since a part of it was visited is left
+ * out, like every allocation that is made behind the visit. */
+static bool visit(struct sl_scan *scan, const struct sl_core *core)
 {
-    uint64_t a[sizeof(*now) / sizeof(uint64_t)], b[sizeof(a) / sizeof(*a)];
-    struct sl_monitor_sums difference;
-    memcpy(a, now, sizeof(a));
-    memcpy(b, then, sizeof(b));
-    for (size_t i = 0; i < sizeof(a) / sizeof(*a); i++) a[i] -= b[i];
-    memcpy(&difference, a, sizeof(a));
-    return difference;
+    const struct sl_placement *placement = &core->placement;
+    uint32_t work = SL_SCAN_WORK;
+    for (; scan->slot < placement->slot_count; scan->slot++, scan->offset = 0) {
+        const struct sl_slot *slot = &placement->slots[scan->slot];
+        if (work < SL_SCAN_PART) return false;
+        work--;
+        if (!scan->offset) scan->number = slot->number;
+        if (!slot->live || slot->number != scan->number) continue;
+        visit_slot(scan, core, slot, &work);
+        if (scan->offset < slot->bytes) return false;
+    }
+    return true;
 }
 
-static enum sl_monitor_plan plan_of(const struct sl_core *core)
+void sl_scan_go_on(struct sl_scan *scan, const struct sl_core *core, bool due, uint64_t now_ns,
+                   struct sl_stats *stats)
+{
+    if (!scan->goes_on) {
+        if (!due || core->placement.noted) return;
+        scan->goes_on = true;
+        scan->slot = 0;
+        scan->offset = 0;
+        scan->begun_ns = now_ns;
+        memset(scan->kinds, 0, sizeof(scan->kinds));
+    }
+    if (!visit(scan, core)) return;
+    scan->goes_on = false;
+    uint64_t resident = 0;
+    for (int k = 0; k < SL_KINDS; k++) resident += scan->kinds[k].resident_bytes;
+    memcpy(stats->kinds, scan->kinds, sizeof(stats->kinds));
+    uint64_t occupied = atomic_load(&core->migrator.occupied_bytes);
+    SET(unallocated_bytes, occupied > resident ? occupied - resident : 0);
+    SET(scanned_ns, now_ns);
+    SET(scan_time_ns, now_ns - scan->begun_ns);
+}
+
+/* Whether it is time to begin a scan; the next one is due later. */
+static bool is_due(struct sl_core *core, uint64_t now_ns)
+{
+    if (core->monitor.scan.goes_on || now_ns < core->monitor.next_scan_ns) return false;
+    core->monitor.next_scan_ns =
+        now_ns + BETWEEN_SCANS_NS + core->placement.slot_count * BETWEEN_SCANS_SLOT_NS;
+    return true;
+}
+
+/* --- all figures */
+
+void sl_monitor_observe(struct sl_core *core)
+{
+    struct sl_stats *stats = &core->stats;
+    const struct sl_placement *placement = &core->placement;
+    struct sl_predictor_counts predictor = sl_history_counts(&core->history);
+    int64_t charged = atomic_load(&core->budget.charged_bytes);
+    SET(memory, core->policy->memory);
+    SET(budget_bytes, core->budget.bytes);
+    SET(budget_now_bytes, sl_budget_bytes(&core->budget));
+    SET(taken_bytes, charged > 0 ? (uint64_t)charged : 0);
+    SET(lost_bytes, atomic_load(&core->budget.watch.lost_bytes));
+    SET(occupied_bytes, atomic_load(&core->migrator.occupied_bytes));
+    SET(chunk_bytes, core->arena.chunk_bytes);
+    SET(chunks, core->arena.peak_chunks_used);
+    SET(need_bytes, placement->peak_live_bytes);
+    SET(live_bytes, placement->live_bytes);
+    SET(placed_bytes, placement->peak_placed_bytes);
+    SET(placed_live_bytes, placement->live_at_peak);
+    SET(pinned_live_bytes, placement->pinned_live_bytes);
+    SET(pinned_peak_bytes, placement->peak_pinned_live_bytes);
+    SET(host_bytes, sl_arena_host_bytes(&core->arena));
+    SET(host_limit_bytes, core->host.share->limit_bytes);
+    SET(link_in_bytes_per_s, core->migrator.link_in_bytes_per_s);
+    SET(link_out_bytes_per_s, core->migrator.link_out_bytes_per_s);
+    SET(link_sharers, core->migrator.link_sharers);
+    SET(fed, predictor.fed);
+    SET(predicted, predictor.predicted);
+    SET(primed, core->history.primed_symbols);
+    SET(steps, core->history.iterations);
+    SET(checks_failed, sl_checks_failed());
+}
+
+static enum sl_plan_state plan_state_of(const struct sl_core *core)
 {
     const struct sl_planning *planning = &core->planning;
-    if (!core->policy->plans) return SL_MONITOR_NOT_MADE;
-    if (!core->budget.pressure) return SL_MONITOR_NONE_NEEDED;
+    if (!core->policy->plans) return SL_PLAN_STATE_NOT_MADE;
+    if (!core->budget.pressure) return SL_PLAN_STATE_NOT_NEEDED;
     if (atomic_load(&core->schedule.active))
-        return planning->astray_at ? SL_MONITOR_DEVIATED : SL_MONITOR_FOLLOWED;
-    return planning->stage == SL_PLANNING_IDLE ? SL_MONITOR_LEARNING : SL_MONITOR_MAKING;
+        return planning->astray_at ? SL_PLAN_STATE_DEVIATED : SL_PLAN_STATE_FOLLOWED;
+    return planning->stage == SL_PLANNING_IDLE ? SL_PLAN_STATE_LEARNING : SL_PLAN_STATE_MAKING;
 }
 
-static void note_plan(struct sl_core *core, uint64_t now)
+static void note_plan(struct sl_core *core, uint64_t now_ns)
 {
-    struct sl_monitor *monitor = &core->monitor;
+    struct sl_stats *stats = &core->stats;
     uint64_t generation = atomic_load(&core->schedule.generation);
     bool active = atomic_load(&core->schedule.active);
-    if (active && (generation != monitor->plan_generation || !monitor->figures.plan_taken)) {
-        monitor->plan_generation = generation;
-        monitor->figures.plan_taken = now;
+    if (active && (generation != core->monitor.plan_generation || !stats->plan_taken_ns)) {
+        core->monitor.plan_generation = generation;
+        SET(plan_taken_ns, now_ns);
     }
-    if (!active) monitor->figures.plan_taken = 0;
-    monitor->figures.plan = plan_of(core);
+    if (!active) SET(plan_taken_ns, 0);
+    SET(plan_state, plan_state_of(core));
 }
 
 static void name_difference(struct sl_core *core)
 {
     struct sl_monitor *monitor = &core->monitor;
+    struct sl_stats *stats = &core->stats;
     if (!monitor->differs) return;
     monitor->differs = false;
-    monitor->figures.mispredicted = monitor->figures.updated;
-    sl_decision_name(&core->scanner, monitor->expected, monitor->figures.expected, SL_MONITOR_NAME);
-    sl_decision_name(&core->scanner, monitor->came, monitor->figures.came, SL_MONITOR_NAME);
+    SET(mispredicted_ns, stats->updated_ns);
+    sl_decision_name(&core->scanner, monitor->expected, stats->expected, sizeof(stats->expected));
+    sl_decision_name(&core->scanner, monitor->came, stats->came, sizeof(stats->came));
 }
 
-static void fill_memory(const struct sl_core *core, struct sl_monitor_figures *figures)
+/* Precondition: the core is shown, and was observed. */
+static void show(struct sl_core *core, uint64_t now_ns)
 {
-    int64_t charged = atomic_load(&core->budget.charged_bytes);
-    figures->budget_bytes = sl_budget_bytes(&core->budget);
-    figures->resident_bytes = atomic_load(&core->migrator.occupied_bytes);
-    figures->taken_bytes = charged > 0 ? (uint64_t)charged : 0;
-    figures->lost_bytes = atomic_load(&core->budget.watch.lost_bytes);
-    figures->peak_resident_bytes = core->stats.peak_occupied_bytes;
-    figures->chunk_bytes = core->arena.chunk_bytes;
-    figures->live_bytes = core->placement.live_bytes;
-    figures->need_bytes = core->placement.peak_live_bytes;
-    figures->pinned_bytes = core->placement.pinned_live_bytes;
-    figures->host_bytes = sl_arena_host_bytes(&core->arena);
-    figures->host_limit_bytes = core->host.share->limit_bytes;
-    figures->link_in_bytes_per_s = core->migrator.link_in_bytes_per_s;
-    figures->link_out_bytes_per_s = core->migrator.link_out_bytes_per_s;
-}
-
-/* The number of scans that should have begun by now. */
-static uint64_t scans_due(struct sl_core *core)
-{
-    struct sl_monitor *monitor = &core->monitor;
-    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
-    if (now_ns < monitor->next_scan_ns) return monitor->scans;
-    monitor->next_scan_ns = now_ns + BETWEEN_SCANS_NS + core->placement.slot_count * BETWEEN_SCANS_SLOT_NS;
-    return ++monitor->scans;
+    struct sl_stats *stats = &core->stats;
+    SET(updated_ns, now_ns);
+    note_plan(core, now_ns);
+    name_difference(core);
+    sl_scan_go_on(&core->monitor.scan, core, is_due(core, now_ns), now_ns, stats);
+    sl_monitor_page_write(core->number, stats);
 }
 
 void sl_monitor_update(struct sl_core *core)
 {
-    struct sl_monitor *monitor = &core->monitor;
-    struct sl_monitor_figures *figures = &monitor->figures;
-    if (!monitor->entry) return;
-    uint64_t now = sl_clock_ticks();
-    struct sl_predictor_counts predictor = sl_history_counts(&core->history);
-    figures->updated = now;
-    figures->total = sums_of(core);
-    figures->fed = predictor.fed;
-    figures->predicted = predictor.predicted;
-    figures->plans = core->stats.plans;
-    figures->oversize_launches = core->stats.oversize_launches;
-    fill_memory(core, figures);
-    note_plan(core, now);
-    name_difference(core);
-    sl_monitor_memory_scan(&monitor->memory, core, scans_due(core), now, figures);
-    sl_monitor_page_write(monitor->entry, figures);
+    if (!core->monitor.shown) return;
+    sl_monitor_observe(core);
+    show(core, sl_clock_ns(CLOCK_MONOTONIC));
 }
 
 void sl_monitor_step(struct sl_core *core)
 {
-    struct sl_monitor *monitor = &core->monitor;
-    struct sl_monitor_figures *figures = &monitor->figures;
-    if (!monitor->entry) return;
-    uint64_t now = sl_clock_ticks();
-    struct sl_monitor_sums sums = sums_of(core);
-    figures->step = since(&sums, &monitor->at_step);
-    figures->step_time = figures->step_began ? now - figures->step_began : 0;
-    figures->step_began = now;
-    figures->steps = core->history.iterations;
-    bool fresh = core->stalls.steps - core->stalls.mark.step <= STEPS_TO_KEEP;
-    figures->device_step_ns = fresh ? core->stalls.step_ns : 0;
-    figures->device_stall_ns = fresh ? core->stalls.step_stall_ns : 0;
-    monitor->at_step = sums;
-    sl_monitor_memory_step(&monitor->memory, core->placement.allocations, core->ticks.now);
-    sl_monitor_update(core);
+    struct sl_stats *stats = &core->stats;
+    const struct sl_stalls *stalls = &core->stalls;
+    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    struct sl_counts total;
+    sl_words_copy(&total, &stats->total, sizeof(total));
+    sl_counts_since(&stats->step, &total, &core->monitor.at_step);
+    core->monitor.at_step = total;
+    SET(step_time_ns, stats->step_began_ns ? now_ns - stats->step_began_ns : 0);
+    SET(step_began_ns, now_ns);
+    bool fresh = stalls->steps - stalls->mark.step <= STEPS_TO_KEEP;
+    SET(device_step_ns, fresh ? stalls->step_ns : 0);
+    SET(device_stall_ns, fresh ? stalls->step_stall_ns : 0);
+    sl_scan_step(&core->monitor.scan, core->placement.allocations, core->ticks.now);
+    sl_monitor_observe(core);
+    if (core->monitor.shown) show(core, now_ns);
 }
 
-void sl_monitor_mispredicted(struct sl_monitor *monitor, sl_symbol expected, sl_symbol came, uint64_t event)
+void sl_monitor_mispredicted(struct sl_core *core, sl_symbol expected, sl_symbol came)
 {
-    if (!monitor->entry) return;
-    monitor->expected = expected;
-    monitor->came = came;
-    monitor->differs = true;
-    monitor->figures.mispredicted_event = event;
+    struct sl_stats *stats = &core->stats;
+    if (!core->monitor.shown) return;
+    core->monitor.expected = expected;
+    core->monitor.came = came;
+    core->monitor.differs = true;
+    SET(mispredicted_event, core->history.fed);
 }
 
 void sl_monitor_forget(struct sl_monitor *monitor)
@@ -172,14 +244,23 @@ void sl_monitor_forget(struct sl_monitor *monitor)
     monitor->differs = false;
 }
 
-void sl_monitor_end(void)
+/* --- the page */
+
+void sl_monitor_begin(struct sl_core *core)
 {
-    sl_monitor_page_close(page);
+    struct sl_stats *stats = &core->stats;
+    snprintf(stats->policy, sizeof(stats->policy), "%.15s", core->policy->name);
+    snprintf(stats->daemon, sizeof(stats->daemon), "%s", core->daemon ? "thread" : "inline");
+    sl_monitor_observe(core);
+    if (!core->number && core->options->top == SL_TOP_ON) has_page = sl_monitor_page_open(SL_MONITOR_FOLDER);
+    core->monitor = (struct sl_monitor){.shown = has_page && core->number < SL_MONITOR_DEVICES};
+    sl_monitor_update(core);
+    core->monitor.next_scan_ns = 0; /* nothing was there to be seen yet */
 }
 
 void sl_monitor_leave(struct sl_core *core)
 {
     sl_monitor_page_leave();
-    page = NULL;
-    if (core) core->monitor = (struct sl_monitor){0};
+    has_page = false;
+    core->monitor = (struct sl_monitor){0};
 }

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/options_path.h"
 #include "base/output.h"
@@ -28,13 +27,6 @@ struct sl_monitor_page {
     struct sl_monitor_entry entries[SL_MONITOR_DEVICES];
 };
 #define PAGE_BYTES sizeof(struct sl_monitor_page)
-#define WORDS (sizeof(struct sl_monitor_figures) / sizeof(uint64_t))
-_Static_assert(sizeof(struct sl_monitor_figures) % sizeof(uint64_t) == 0, "it is copied word by word");
-
-const char *const sl_kind_names[SL_KINDS] = {
-    [SL_KIND_LASTING] = "lasting", [SL_KIND_IDLE] = "idle",       [SL_KIND_TEMPORARY] = "temporary",
-    [SL_KIND_PINNED] = "pinned",   [SL_KIND_UNKNOWN] = "unknown",
-};
 
 /* The page of this process. What it holds is never read back. */
 static struct {
@@ -175,18 +167,16 @@ static void fill_head(struct sl_monitor_head *head)
     head->entry_bytes = sizeof(struct sl_monitor_entry);
     head->entries = SL_MONITOR_DEVICES;
     head->process = (uint64_t)getpid();
-    head->opened_ticks = sl_clock_ticks();
-    head->opened_ns = sl_clock_ns(CLOCK_MONOTONIC);
     snprintf(head->program, sizeof(head->program), "%.31s", program_invocation_short_name);
     snprintf(head->rank, sizeof(head->rank), "%.15s", rank ? rank : "");
     atomic_thread_fence(memory_order_release);
     memcpy(head->magic, MAGIC, sizeof(head->magic));
 }
 
-struct sl_monitor_page *sl_monitor_page_open(const char *folder)
+bool sl_monitor_page_open(const char *folder)
 {
     char path[SL_MONITOR_PATH];
-    if (!sl_monitor_path(folder, getpid(), path)) return NULL;
+    if (!sl_monitor_path(folder, getpid(), path)) return false;
     sl_monitor_list(folder, remove_if_dead, NULL);
     memset(own.sequences, 0, sizeof(own.sequences));
     own.file = sl_output_above_standard(memfd_create(PAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -195,15 +185,15 @@ struct sl_monitor_page *sl_monitor_page_open(const char *folder)
     if (!good || !announce(path)) {
         sl_log(SL_LOG_INFO, "sluice top cannot show this run: cannot create %s: %s", path, strerror(errno));
         give_up();
-        return NULL;
+        return false;
     }
     strcpy(own.path, path);
-    return own.page;
+    return true;
 }
 
-void sl_monitor_page_close(struct sl_monitor_page *page)
+void sl_monitor_page_close(void)
 {
-    if (page && own.path[0]) unlink(own.path);
+    if (own.path[0]) unlink(own.path);
     own.path[0] = 0;
 }
 
@@ -215,18 +205,14 @@ void sl_monitor_page_leave(void)
     own.path[0] = 0;
 }
 
-struct sl_monitor_entry *sl_monitor_page_entry(struct sl_monitor_page *page, uint32_t device)
+void sl_monitor_page_write(uint32_t device, const struct sl_stats *stats)
 {
-    return &page->entries[device];
-}
-
-void sl_monitor_page_write(struct sl_monitor_entry *entry, const struct sl_monitor_figures *figures)
-{
-    const uint64_t *from = (const void *)figures;
-    uint64_t *to = (void *)&entry->figures, *sequence = &own.sequences[entry - own.page->entries];
+    if (!own.page) return;
+    struct sl_monitor_entry *entry = &own.page->entries[device];
+    uint64_t *sequence = &own.sequences[device];
     atomic_store_explicit(&entry->sequence, *sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    for (size_t i = 0; i < WORDS; i++) __atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+    sl_words_copy(entry->figures, sl_figures_of(stats), SL_FIGURES_BYTES);
     *sequence += 2;
     atomic_store_explicit(&entry->sequence, *sequence, memory_order_release);
 }
@@ -238,10 +224,8 @@ static bool read_at(int file, void *to, size_t bytes, size_t at)
     return pread(file, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-#define END(text) ((text)[sizeof(text) - 1] = 0)
-
 /* False: the file ends early. *written: the entry was in use, and is consistent. */
-static bool read_entry(int file, size_t at, struct sl_monitor_figures *out, bool *written)
+static bool read_entry(int file, size_t at, struct sl_stats *out, bool *written)
 {
     uint64_t before, after;
     *written = false;
@@ -249,34 +233,16 @@ static bool read_entry(int file, size_t at, struct sl_monitor_figures *out, bool
         if (!read_at(file, &before, sizeof(before), at)) return false;
         if (!before) return true;
         if (before % 2) continue;
-        if (!read_at(file, out, sizeof(*out), at + offsetof(struct sl_monitor_entry, figures)) ||
+        if (!read_at(file, sl_figures_of(out), SL_FIGURES_BYTES,
+                     at + offsetof(struct sl_monitor_entry, figures)) ||
             !read_at(file, &after, sizeof(after), at))
             return false;
         if (before != after) continue;
-        END(out->policy);
-        END(out->daemon);
-        END(out->expected);
-        END(out->came);
+        sl_stats_end_texts(out);
         *written = true;
         return true;
     }
     return true;
-}
-
-/* Converts ticks to nanoseconds by the two moments at which both clocks are known: opening and now. */
-static void convert(const struct sl_monitor_head *head, struct sl_monitor_figures *figures)
-{
-    uint64_t ticks = sl_clock_ticks() - head->opened_ticks,
-             ns = sl_clock_ns(CLOCK_MONOTONIC) - head->opened_ns;
-    double ns_per_tick = ticks ? (double)ns / (double)ticks : 0;
-    uint64_t *moments[] = {&figures->updated, &figures->step_began, &figures->plan_taken,
-                           &figures->mispredicted, &figures->scanned};
-    for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++)
-        if (*moments[i])
-            *moments[i] =
-                head->opened_ns + (uint64_t)((double)(*moments[i] - head->opened_ticks) * ns_per_tick);
-    figures->step_time = (uint64_t)((double)figures->step_time * ns_per_tick);
-    figures->scan_time = (uint64_t)((double)figures->scan_time * ns_per_tick);
 }
 
 static enum sl_status read_page(int file, struct sl_monitor_record *out)
@@ -290,16 +256,14 @@ static enum sl_status read_page(int file, struct sl_monitor_record *out)
     out->process = head.process;
     memcpy(out->program, head.program, sizeof(out->program));
     memcpy(out->rank, head.rank, sizeof(out->rank));
-    END(out->program);
-    END(out->rank);
+    out->program[sizeof(out->program) - 1] = 0;
+    out->rank[sizeof(out->rank) - 1] = 0;
     out->devices = 0;
     for (uint32_t d = 0; d < SL_MONITOR_DEVICES; d++) {
         bool written;
         size_t at = offsetof(struct sl_monitor_page, entries) + d * sizeof(struct sl_monitor_entry);
         if (!read_entry(file, at, &out->figures[out->devices], &written)) return SL_ERR_FORMAT;
-        if (!written) continue;
-        convert(&head, &out->figures[out->devices]);
-        out->numbers[out->devices++] = d;
+        if (written) out->numbers[out->devices++] = d;
     }
     return SL_OK;
 }

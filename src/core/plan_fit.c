@@ -29,7 +29,7 @@ void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why)
     planning->cancelled++;
     planning->astray_at = 0;
     if (atomic_load(&schedule->active) && why == SL_CANCEL_MISPREDICTED)
-        atomic_fetch_add(&planning->stats->mispredictions, 1);
+        SL_COUNT(planning->stats, mispredictions, 1);
     if (atomic_load(&schedule->active))
         sl_decision_plan_discarded(why, schedule->steps.first_tick,
                                    schedule->end_tick > now ? schedule->end_tick - now : 0, true);

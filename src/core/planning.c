@@ -56,7 +56,7 @@ static bool judge(struct sl_planning *planning)
     uint64_t chunks = ENOUGH_CHUNKS * planning->arena->chunk_bytes,
              part = planning->budget->bytes / ENOUGH_PART;
     sl_confidence_judge(&planning->history->confidence,
-                        atomic_load(&planning->stats->in_by_cause[SL_CAUSE_PLAN]),
+                        atomic_load(&planning->stats->total.bytes_in[SL_CAUSE_PLAN]),
                         atomic_load(&planning->stats->unused_bytes), chunks < part ? chunks : part);
     return sl_history_believed(planning->history) >= planned + LEAST_BELIEVED;
 }

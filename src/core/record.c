@@ -1,10 +1,31 @@
 #include "core/record.h"
 
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "base/clock.h"
+#include "base/intern.h"
+#include "base/mask.h"
+#include "base/options.h"
+#include "base/options_path.h"
 #include "core/ticks.h"
+#include "move/migrator.h"
+#include "move/transfer.h"
+#include "trace/tensor_names.h"
 #include "trace/trace_write.h"
 
 #define SLOTS_WRITTEN_AT_ONCE 16
+
+#define LONGEST_COMMAND 1000
+#define MOST_ARGUMENTS 8192 /* bytes that are read: a secret that is cut could not be recognized */
+/* Iterations after which PyTorch is asked for names: by the first of them an optimizer has its state; later
+ * there may be other tensors. */
+enum { NAMES_EARLY = 8, NAMES_LATE = 64 };
+#define BETWEEN_CHANGES_NS 1000000000u /* between two records of changing numbers */
 
 bool sl_record(struct sl_recorder *recorder, struct sl_event event)
 {
@@ -139,4 +160,123 @@ void sl_record_launch(struct sl_recorder *recorder, const struct sl_launch *laun
     if (!whole) return;
     known->recorded = recorder->ticks->now;
     known->recorded_version = version;
+}
+
+/* --- the whole run */
+
+/* Records "name=value". A later value of the same name replaces the earlier one. */
+__attribute__((format(printf, 2, 3))) static void metadata(struct sl_recorder *recorder, const char *format,
+                                                           ...)
+{
+    static char text[SL_INTERN_LONGEST + 1]; /* guarded by the order lock, or single-threaded */
+    va_list arguments;
+    if (!recorder->trace) return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    sl_record(recorder, (struct sl_event){.type = SL_EVENT_METADATA, .text = sl_intern(text)});
+}
+
+char *sl_record_command(void)
+{
+    int mask = sl_options_in_force()->mask;
+    char *arguments = mask == SL_MASK_ALL ? NULL : malloc(MOST_ARGUMENTS + 1), *command = NULL;
+    int file = arguments ? open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t bytes = file < 0 ? -1 : read(file, arguments, MOST_ARGUMENTS);
+    if (file >= 0) close(file);
+    if (bytes > 0) command = malloc(LONGEST_COMMAND + 1);
+    if (command) {
+        arguments[bytes] = 0;
+        sl_mask_command(arguments, (size_t)bytes, mask == SL_MASK_SECRETS, command, LONGEST_COMMAND + 1);
+    }
+    free(arguments);
+    return command;
+}
+
+static void write_command(struct sl_recorder *recorder)
+{
+    char *command = sl_record_command();
+    if (command) metadata(recorder, "command=%s", command);
+    free(command);
+}
+
+void sl_record_start(struct sl_recorder *recorder, const struct sl_stats *stats,
+                     const struct sl_backend *backend)
+{
+    struct sl_device_properties device = {0};
+    if (!recorder->trace) return;
+    backend->describe(backend->self, &device);
+    metadata(recorder, "sluice=%s", SLUICE_VERSION);
+    metadata(recorder, "policy=%s", stats->policy);
+    metadata(recorder, "daemon=%s", stats->daemon);
+    if (sl_options_rank()) metadata(recorder, "rank=%s", sl_options_rank());
+    if (device.name[0]) metadata(recorder, "device=%s", device.name);
+    if (device.driver_version)
+        metadata(recorder, "driver=%d.%d", device.driver_version / 1000, device.driver_version % 1000 / 10);
+    write_command(recorder);
+}
+
+/* Numbers of the run. The first ones are also written while it goes on. */
+static const struct sl_figure numbers[] = {
+    {"plans", offsetof(struct sl_stats, plans)},
+    {"mispredictions", offsetof(struct sl_stats, total.mispredictions)},
+    {"symbols", offsetof(struct sl_stats, fed)},
+    {"predicted", offsetof(struct sl_stats, predicted)},
+    {"iterations", offsetof(struct sl_stats, steps)},
+};
+enum { CHANGING = 2, NUMBERS = sizeof(numbers) / sizeof(*numbers) };
+
+/* Only the names are interned, because interned texts are never freed. */
+static void write_numbers(struct sl_recorder *recorder, const struct sl_stats *stats, int count)
+{
+    for (int i = 0; i < count; i++)
+        sl_record(recorder, (struct sl_event){.type = SL_EVENT_METADATA,
+                                              .flags = SL_METADATA_NUMBER,
+                                              .a = sl_figure_value(stats, &numbers[i]),
+                                              .text = sl_intern(numbers[i].name)});
+}
+
+static bool has_grown(uint64_t from, uint64_t to)
+{
+    return to > from + from / 64;
+}
+
+/* Records the link's speeds when they are first known, and again when they have grown. */
+static void write_link(struct sl_recorder *recorder, const struct sl_migrator *migrator)
+{
+    uint64_t in = sl_transfers_speed(migrator->in.transfers),
+             out = sl_transfers_speed(migrator->out.transfers);
+    if (!has_grown(recorder->link_in_written, in) && !has_grown(recorder->link_out_written, out)) return;
+    recorder->link_in_written = in;
+    recorder->link_out_written = out;
+    sl_record(recorder, (struct sl_event){.type = SL_EVENT_LINK, .a = in, .b = out});
+}
+
+void sl_record_iteration(struct sl_recorder *recorder, const struct sl_stats *stats,
+                         const struct sl_migrator *migrator)
+{
+    if (!recorder->trace) return;
+    uint64_t iterations = stats->steps, changes = stats->plans + stats->total.mispredictions;
+    sl_record(recorder, (struct sl_event){.type = SL_EVENT_ITERATION,
+                                          .id = (uint32_t)iterations,
+                                          .a = stats->fed - recorder->fed_written,
+                                          .b = stats->fed,
+                                          .c = stats->predicted});
+    recorder->fed_written = stats->fed;
+    if (iterations == NAMES_EARLY || iterations == NAMES_LATE) sl_tensor_names_ask();
+    write_link(recorder, migrator);
+    uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
+    if (changes == recorder->changes_written || now - recorder->changes_written_ns < BETWEEN_CHANGES_NS)
+        return;
+    recorder->changes_written = changes;
+    recorder->changes_written_ns = now;
+    write_numbers(recorder, stats, CHANGING);
+}
+
+void sl_record_end(struct sl_recorder *recorder, const struct sl_stats *stats,
+                   const struct sl_migrator *migrator)
+{
+    if (!recorder->trace) return;
+    write_link(recorder, migrator);
+    write_numbers(recorder, stats, NUMBERS);
 }

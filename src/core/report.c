@@ -1,6 +1,7 @@
 #include "core/report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,27 +9,43 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/check.h"
-#include "base/file_kind.h"
+#include "base/forked.h"
 #include "base/log.h"
-#include "base/options.h"
 #include "base/options_path.h"
 #include "base/output.h"
 #include "base/thread.h"
 #include "core/core.h"
-#include "core/live.h"
 
 #define BESIDE ".live" /* suffix of the live file's name, after the name of the statistics */
 
 #define BETWEEN_WRITES_NS 20000000
 
-static struct sl_live *live;
+#define PAGES(bytes) (((bytes) + SL_PAGE_BYTES - 1) / SL_PAGE_BYTES * SL_PAGE_BYTES)
+#define HEADER_BYTES PAGES(sizeof(struct sl_live))
+#define STATS_BYTES PAGES(SL_FIGURES_BYTES)
+#define ITERATIONS_BYTES (SL_MAX_ITERATIONS * sizeof(struct sl_counts))
+#define FILE_BYTES (HEADER_BYTES + STATS_BYTES + PAGES(ITERATIONS_BYTES))
+
+static const struct sl_file_kind live_kind = SL_FILE_KIND("not of this kind", SL_LIVE_MAGIC);
+
+static char stats_path[PATH_MAX]; /* "": nowhere. Not on the stack: the thread's stack may be small */
+
+/* The live file of this process. */
+static struct {
+    char path[PATH_MAX]; /* while the file exists; else "" */
+    struct sl_output file;
+    struct sl_live header;
+    uint64_t written; /* iterations before this one are complete in the file */
+} live = {.file = {.fd = -1}};
+
+/* The thread that writes it. */
 static struct {
     pthread_t thread;
     pid_t process; /* the one in which the thread runs; 0: none */
     _Atomic uint32_t stop;
 } keeper;
-static char stats_path[PATH_MAX], live_path[PATH_MAX]; /* not on the stack: the thread's stack may be small */
+
+/* --- the start */
 
 /* Checks at the start that the statistics can be written, not only at the end. */
 static void check_stats(const char *template)
@@ -41,16 +58,105 @@ static void check_stats(const char *template)
     stats_path[0] = 0;
 }
 
+/* Decides where the live file goes. False: nobody wants one. */
+static bool name_live(const struct sl_options *options, char path[PATH_MAX])
+{
+    size_t length = strlen(stats_path);
+    if (options->live[0] && sl_options_expand(options->live, path, PATH_MAX)) return true;
+    if (!length || length + sizeof(BESIDE) > PATH_MAX) return false;
+    snprintf(path, PATH_MAX, "%.*s" BESIDE, (int)length, stats_path);
+    return true;
+}
+
+/* Writes zeros so that the disk has room for all blocks. */
+static bool fill(const struct sl_output *created)
+{
+    static const char zeros[1 << 14];
+    for (size_t done = 0; done < FILE_BYTES; done += sizeof(zeros)) {
+        size_t rest = FILE_BYTES - done;
+        if (sl_output_write(created, zeros, rest < sizeof(zeros) ? rest : sizeof(zeros)) != SL_OK)
+            return false;
+    }
+    return true;
+}
+
+static void fill_header(struct sl_live *header, const struct sl_options *options)
+{
+    memcpy(header->magic, SL_LIVE_MAGIC, sizeof(header->magic));
+    snprintf(header->version, sizeof(header->version), "%s", SLUICE_VERSION);
+    header->header_bytes = sizeof(struct sl_live);
+    header->stats_bytes = SL_FIGURES_BYTES;
+    header->iterations = SL_MAX_ITERATIONS;
+    header->process = (uint32_t)getpid();
+    header->process_began = sl_process_began(getpid());
+    header->verbose = options->verbose;
+    snprintf(header->program, sizeof(header->program), "%.15s", program_invocation_short_name);
+    snprintf(header->stats, sizeof(header->stats), "%s", stats_path);
+    snprintf(header->log, sizeof(header->log), "%s", options->log);
+}
+
+static void write_header(enum sl_live_state state)
+{
+    live.header.state = state;
+    if (sl_output_valid(&live.file)) sl_output_put_at(live.file.fd, &live.header, sizeof(live.header), 0);
+}
+
+/* Creates the file at live.path. An existing file is replaced if it is of this kind. */
+static void open_live(const struct sl_options *options)
+{
+    struct sl_output created = {.fd = -1};
+    if (sl_output_open(live.path, &live_kind, &created) != SL_OK) goto error;
+    if (!fill(&created)) {
+        unlink(live.path);
+        goto error;
+    }
+    live.file = created;
+    fill_header(&live.header, options);
+    write_header(SL_LIVE_SEEN);
+    return;
+
+error:
+    sl_log(SL_LOG_INFO, "no figures are kept for a sudden end: cannot write %s: %s", live.path,
+           sl_file_problem(&live_kind, errno));
+    sl_output_close(&created);
+    live.path[0] = 0;
+}
+
 void sl_report_open(const struct sl_options *options)
 {
     static _Atomic bool done;
     if (atomic_exchange(&done, true)) return;
     check_stats(options->stats);
-    size_t length = strlen(stats_path);
-    bool named = options->live[0] && sl_options_expand(options->live, live_path, sizeof(live_path));
-    if (!named && (!length || length + sizeof(BESIDE) > sizeof(live_path))) return;
-    if (!named) snprintf(live_path, sizeof(live_path), "%.*s" BESIDE, (int)length, stats_path);
-    live = sl_live_open(live_path, options, stats_path);
+    if (name_live(options, live.path))
+        open_live(options);
+    else
+        live.path[0] = 0;
+}
+
+/* --- while the program runs */
+
+/* Writes the figures, which are a copy of the core's. The process may end between two writes: iterations that
+ * the copy calls over are in the file before it is. An error is not reported: the figures are then lost. */
+static void write_live(const struct sl_core *core, const struct sl_stats *copy)
+{
+    if (!sl_output_valid(&live.file)) return;
+    for (uint64_t i = live.written; i <= copy->iteration; i++) {
+        struct sl_counts counts;
+        sl_words_copy(&counts, &core->stats.iterations[i], sizeof(counts));
+        off_t at = (off_t)(HEADER_BYTES + STATS_BYTES + i * sizeof(counts));
+        if (!sl_output_put_at(live.file.fd, &counts, sizeof(counts), at)) return;
+    }
+    live.written = copy->iteration;
+    if (sl_output_put_at(live.file.fd, sl_figures_of(copy), SL_FIGURES_BYTES, HEADER_BYTES) &&
+        live.header.state == SL_LIVE_SEEN)
+        write_header(SL_LIVE_COUNTED);
+}
+
+/* Precondition: the order lock is held, or no other thread exists yet. */
+static void copy_figures(struct sl_core *core, struct sl_stats *copy)
+{
+    sl_monitor_observe(core);
+    sl_words_copy(sl_figures_of(copy), sl_figures_of(&core->stats), SL_FIGURES_BYTES);
 }
 
 /* Writes the figures while they change. Takes the order lock only if that is free, because the end of the run
@@ -60,13 +166,13 @@ static void *keep_figures(void *argument)
     struct sl_core *core = argument;
     const struct timespec pause = {.tv_nsec = BETWEEN_WRITES_NS};
     uint64_t launches = UINT64_MAX;
+    struct sl_stats copy;
     while (!atomic_load(&keeper.stop)) {
-        uint64_t now = atomic_load(&core->stats.total.launches);
-        if (now != launches && sl_try_lock(&core->order)) {
-            sl_report_summary(core, &live->summary);
+        if (atomic_load(&core->stats.total.launches) != launches && sl_try_lock(&core->order)) {
+            copy_figures(core, &copy);
             sl_unlock(&core->order);
-            sl_live_write(live, &core->stats);
-            launches = now;
+            write_live(core, &copy);
+            launches = copy.total.launches;
         }
         syscall(SYS_futex, &keeper.stop, FUTEX_WAIT_PRIVATE, 0, &pause, NULL, 0);
     }
@@ -75,9 +181,10 @@ static void *keep_figures(void *argument)
 
 void sl_report_count(struct sl_core *core)
 {
-    if (!live) return;
-    sl_report_summary(core, &live->summary);
-    sl_live_write(live, &core->stats);
+    struct sl_stats copy;
+    if (!live.path[0]) return;
+    copy_figures(core, &copy);
+    write_live(core, &copy);
     atomic_store(&keeper.stop, 0);
     if (sl_thread_start(&keeper.thread, "sluice-figures", keep_figures, core) == 0) keeper.process = getpid();
 }
@@ -92,31 +199,7 @@ static void stop_keeper(void)
     pthread_join(keeper.thread, NULL);
 }
 
-void sl_report_summary(const struct sl_core *core, struct sl_run_summary *out)
-{
-    struct sl_predictor_counts predictor = sl_history_counts(&core->history);
-    *out = (struct sl_run_summary){
-        .budget_bytes = core->budget.bytes,
-        .chunk_bytes = core->arena.chunk_bytes,
-        .need_bytes = core->placement.peak_live_bytes,
-        .live_bytes = core->placement.live_bytes,
-        .chunks = core->arena.peak_chunks_used,
-        .placed_bytes = core->placement.peak_placed_bytes,
-        .placed_live_bytes = core->placement.live_at_peak,
-        .pinned_peak_bytes = core->placement.peak_pinned_live_bytes,
-        .host_limit_bytes = core->host.share->limit_bytes,
-        .link_sharers = core->migrator.link_sharers,
-        .predicted = predictor.predicted,
-        .fed = predictor.fed,
-        .memory = core->policy->memory,
-        .link_in_bytes_per_s = core->migrator.link_in_bytes_per_s,
-        .link_out_bytes_per_s = core->migrator.link_out_bytes_per_s,
-        .primed = core->history.primed_symbols,
-        .checks_failed = sl_checks_failed(),
-    };
-    snprintf(out->policy, sizeof(out->policy), "%s", core->policy->name);
-    snprintf(out->daemon, sizeof(out->daemon), "%s", core->daemon ? "thread" : "inline");
-}
+/* --- the end */
 
 static void to_log(const char *line)
 {
@@ -129,42 +212,121 @@ static void to_log_of_other(const char *line)
 }
 
 /* The first core writes the file. Once it has ended, each further core that ends writes the file anew,
- * with all cores. */
+ * with all cores; those that still run, as they were last observed. */
 static void write_stats(const struct sl_core *core)
 {
+    const struct sl_stats *devices[SL_MOST_CORES];
     uint32_t count = sl_cores_started();
-    struct sl_device_run *runs = count ? calloc(count, sizeof *runs) : NULL;
-    if (!runs || (core->number && sl_core_numbered(0))) {
-        free(runs);
-        return;
-    }
-    for (uint32_t c = 0; c < count; c++) {
-        runs[c].stats = &sl_core_started(c)->stats;
-        sl_report_summary(sl_core_started(c), &runs[c].summary);
-        runs[c].summary.complete = true;
-    }
-    sl_stats_write_devices(runs, count, stats_path);
-    free(runs);
+    if (!count || (core->number && sl_core_numbered(0))) return;
+    for (uint32_t c = 0; c < count; c++) devices[c] = &sl_core_started(c)->stats;
+    sl_stats_write(devices, count, true, stats_path);
 }
 
 void sl_report_end(const struct sl_core *core)
 {
-    struct sl_run_summary summary;
-    if (core) {
-        sl_report_summary(core, &summary);
-        summary.complete = true;
-        if (stats_path[0]) write_stats(core);
-        if (core->options->verbose >= 1)
-            sl_stats_say(&core->stats, &summary, core->number ? to_log_of_other : to_log);
-    }
+    if (core && stats_path[0]) write_stats(core);
+    if (core && core->options->verbose >= 1)
+        sl_stats_say(&core->stats, core->number ? to_log_of_other : to_log);
     if (core && core->number) return;
     stop_keeper();
-    sl_live_close(live);
+    if (!live.path[0]) return;
+    write_header(SL_LIVE_REPORTED);
+    sl_output_close(&live.file);
+    unlink(live.path);
+    live.path[0] = 0;
 }
 
 void sl_report_leave(void)
 {
     stop_keeper();
-    sl_live_leave(live);
-    live = NULL;
+    if (live.path[0]) sl_output_close(&live.file);
+    live.path[0] = 0;
+}
+
+/* --- for the reader */
+
+uint64_t sl_process_began(pid_t process)
+{
+    char path[32], text[1024];
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)process);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0) close(fd);
+    if (got <= 0) return 0;
+    text[got] = 0;
+    /* "PID (NAME) STATE ...": the name may contain any character. */
+    const char *at = strrchr(text, ')');
+    if (!at || strlen(at) < 4 || at[2] == 'Z' || at[2] == 'X') return 0;
+    for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static bool read_at(int fd, void *to, size_t bytes, off_t at)
+{
+    return pread(fd, to, bytes, at) == (ssize_t)bytes;
+}
+
+/* Terminates the texts, which may lack an end in a damaged file. */
+static void end_texts(struct sl_live *header)
+{
+    header->version[sizeof(header->version) - 1] = 0;
+    header->program[sizeof(header->program) - 1] = 0;
+    header->stats[sizeof(header->stats) - 1] = 0;
+    header->log[sizeof(header->log) - 1] = 0;
+}
+
+/* What the totals have beyond the iterations that are over belongs to the current one: it may have been
+ * written before the totals, or go on meanwhile. */
+static void complete_iteration(struct sl_stats *stats)
+{
+    uint64_t *last = (uint64_t *)&stats->iterations[stats->iteration];
+    sl_words_copy(last, &stats->total, sizeof(stats->total));
+    for (uint64_t i = 0; i < stats->iteration; i++) {
+        const uint64_t *before = (const uint64_t *)&stats->iterations[i];
+        for (size_t field = 0; field < sizeof(stats->total) / sizeof(*last); field++)
+            last[field] -= before[field] < last[field] ? before[field] : last[field];
+    }
+}
+
+static enum sl_status read_parts(int fd, struct sl_live_record *record)
+{
+    struct sl_live *header = &record->live;
+    struct sl_stats *stats = &record->stats;
+    if (!read_at(fd, header, sizeof(*header), 0) ||
+        memcmp(header->magic, SL_LIVE_MAGIC, sizeof(header->magic)) != 0)
+        return SL_ERR_FORMAT;
+    end_texts(header);
+    if (strcmp(header->version, SLUICE_VERSION) != 0 || header->header_bytes != sizeof(struct sl_live) ||
+        header->stats_bytes != SL_FIGURES_BYTES || header->iterations != SL_MAX_ITERATIONS)
+        return SL_ERR_VERSION;
+    if (sl_stats_init(stats) != SL_OK) return SL_ERR_NO_MEMORY;
+    if (!read_at(fd, sl_figures_of(stats), SL_FIGURES_BYTES, HEADER_BYTES) ||
+        !read_at(fd, stats->iterations, ITERATIONS_BYTES, HEADER_BYTES + STATS_BYTES))
+        return SL_ERR_FORMAT;
+    sl_stats_end_texts(stats);
+    if (stats->iteration >= SL_MAX_ITERATIONS) stats->iteration = SL_MAX_ITERATIONS - 1;
+    complete_iteration(stats);
+    record->running =
+        header->process_began && sl_process_began((pid_t)header->process) == header->process_began;
+    return SL_OK;
+}
+
+enum sl_status sl_live_read(const char *path, struct sl_live_record **out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) return SL_ERR_IO;
+    struct sl_live_record *record = calloc(1, sizeof(*record));
+    enum sl_status status = record ? read_parts(fd, record) : SL_ERR_NO_MEMORY;
+    close(fd);
+    if (status == SL_OK)
+        *out = record;
+    else
+        sl_live_free(record);
+    return status;
+}
+
+void sl_live_free(struct sl_live_record *record)
+{
+    if (record) sl_stats_close(&record->stats);
+    free(record);
 }

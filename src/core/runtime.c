@@ -15,7 +15,6 @@
 #include "core/learned.h"
 #include "core/planner.h"
 #include "core/report.h"
-#include "core/run_metadata.h"
 #include "move/daemon.h"
 #include "trace/emit.h"
 #include "trace/python_frames.h"
@@ -178,10 +177,11 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
         sl_samples_settle(&core->sampling);
         settle_movements(core);
     }
-    sl_run_metadata_end(&core->recorder, &core->history, &core->migrator, &core->stats);
+    sl_monitor_observe(core);
+    sl_record_end(&core->recorder, &core->stats, &core->migrator);
     if (sl_learned_something(core->learned)) sl_learned_write(core->learned);
     sl_report_end(core);
-    if (!sl_runtime_running()) sl_monitor_end();
+    if (!sl_runtime_running()) sl_monitor_page_close();
     if (device_gone) sl_late_frees_forget(number);
     end_work(core, device_gone);
     if (device_gone) sl_host_part_end(&core->host);

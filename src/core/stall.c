@@ -83,12 +83,12 @@ struct sl_stall *sl_stall_new(struct sl_stalls *stalls)
     if (stalls->next % SL_STALLS == 0 && stall->in_sequence) sl_stalls_settle(stalls);
     stalls->next++;
     bool given = atomic_load(&stall->given); /* its thread has not enqueued its wait yet */
-    if (given || stall->in_sequence) stalls->unmeasured++;
+    if (given || stall->in_sequence) SL_COUNT(stalls->stats, unmeasured_stalls, 1);
     if (given) return NULL;
     stall->in_sequence = 0;
     if (!sl_backend_has_timed_event(stalls->backend, &stall->reached)) return NULL;
     stall->tick = stalls->ticks->now;
-    stall->iteration = atomic_load(&stalls->stats->iteration);
+    stall->iteration = (uint32_t)atomic_load(&stalls->stats->iteration);
     stall->step = stalls->steps;
     stall->first = stalls->last_first != stalls->steps;
     stalls->last_first = stalls->steps;

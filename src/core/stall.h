@@ -28,7 +28,6 @@ struct sl_stalls {
         bool first; /* of its step */
     } at[SL_STALLS];
     uint32_t next;
-    uint64_t unmeasured; /* so far: their entries were needed again before the device got there */
     uint32_t steps;      /* begun so far */
     uint32_t last_first; /* `steps` at the last stall that was the first of its step; 0: none yet */
     /* Where a stream got to the first stall of the newest step that is known to have got there. */

@@ -11,6 +11,11 @@
 #include "base/text.h"
 
 const struct sl_file_kind sl_file_stats = SL_FILE_KIND("no statistics of sluice's", SL_STATS_MARKER);
+const char *const sl_cause_names[SL_STATS_CAUSES] = {"plan", "demand", "late"};
+const char *const sl_kind_names[SL_KINDS] = {
+    [SL_KIND_LASTING] = "lasting", [SL_KIND_IDLE] = "idle",       [SL_KIND_TEMPORARY] = "temporary",
+    [SL_KIND_PINNED] = "pinned",   [SL_KIND_UNKNOWN] = "unknown",
+};
 
 enum sl_status sl_stats_init(struct sl_stats *stats)
 {
@@ -23,11 +28,6 @@ void sl_stats_close(struct sl_stats *stats)
 {
     free(stats->iterations);
     stats->iterations = NULL;
-}
-
-struct sl_counts *sl_stats_now(struct sl_stats *stats)
-{
-    return &stats->iterations[atomic_load_explicit(&stats->iteration, memory_order_relaxed)];
 }
 
 void sl_stats_launched(struct sl_stats *stats)
@@ -46,13 +46,11 @@ struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind,
     if (cause == SL_CAUSE_LATE && !copied) cause = SL_CAUSE_PLAN; /* no launch waits for it */
     switch (kind) {
     case SL_ACTION_FETCH:
-        SL_COUNT(stats, bytes_in, bytes);
+        SL_COUNT(stats, bytes_in[cause], bytes);
         if (cause == SL_CAUSE_LATE) SL_COUNT(stats, late_prefetches, 1);
-        atomic_fetch_add(&stats->in_by_cause[cause], bytes);
         break;
     case SL_ACTION_EVICT:
-        SL_COUNT(stats, bytes_out, bytes);
-        atomic_fetch_add(&stats->out_by_cause[cause], bytes);
+        SL_COUNT(stats, bytes_out[cause], bytes);
         break;
     case SL_ACTION_DISCARD:
         atomic_fetch_add(&stats->dropped_bytes, bytes);
@@ -82,107 +80,158 @@ void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes)
 
 void sl_stats_next_iteration(struct sl_stats *stats)
 {
-    uint32_t next = atomic_load(&stats->iteration) + 1;
+    uint64_t next = atomic_load(&stats->iteration) + 1;
     if (next < SL_MAX_ITERATIONS) atomic_store(&stats->iteration, next);
 }
 
-/* Prints integers only: in the program's locale a fraction may contain a comma. */
-static void print_counts(FILE *to, const struct sl_counts *c)
+_Static_assert(SL_FIGURES_BYTES % sizeof(uint64_t) == 0 && sizeof(struct sl_counts) % sizeof(uint64_t) == 0,
+               "they are copied word by word");
+
+void sl_words_copy(void *to, const void *from, size_t bytes)
 {
-    fprintf(to,
-            "\"launches\": %llu, \"demand_misses\": %llu, \"late_prefetches\": %llu, \"remote_bytes\": %llu, "
-            "\"pinned_bytes\": %llu, \"bytes_in\": %llu, \"bytes_out\": %llu, \"stalls\": %llu, "
-            "\"stall_seconds\": %llu.%09llu",
-            (unsigned long long)c->launches, (unsigned long long)c->demand_misses,
-            (unsigned long long)c->late_prefetches, (unsigned long long)c->remote_bytes,
-            (unsigned long long)c->pinned_bytes, (unsigned long long)c->bytes_in,
-            (unsigned long long)c->bytes_out, (unsigned long long)c->stalls,
-            (unsigned long long)c->stall_ns / 1000000000, (unsigned long long)c->stall_ns % 1000000000);
+    uint64_t *out = to;
+    const uint64_t *in = from;
+    for (size_t i = 0; i < bytes / sizeof(*in); i++)
+        __atomic_store_n(&out[i], __atomic_load_n(&in[i], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
+void sl_counts_since(struct sl_counts *to, const struct sl_counts *now, const struct sl_counts *then)
+{
+    uint64_t *out = (uint64_t *)to;
+    const uint64_t *minuend = (const uint64_t *)now, *subtrahend = (const uint64_t *)then;
+    for (size_t i = 0; i < sizeof(*to) / sizeof(*out); i++) out[i] = minuend[i] - subtrahend[i];
+}
+
+void sl_stats_end_texts(struct sl_stats *stats)
+{
+    stats->policy[sizeof(stats->policy) - 1] = 0;
+    stats->daemon[sizeof(stats->daemon) - 1] = 0;
+    stats->expected[sizeof(stats->expected) - 1] = 0;
+    stats->came[sizeof(stats->came) - 1] = 0;
+}
+
+uint64_t sl_figure_value(const void *of, const struct sl_figure *figure)
+{
+    const _Atomic uint64_t *at = (const void *)((const char *)of + figure->at);
+    if (figure->form == SL_FIGURE_CAUSES) return sl_stats_bytes(at);
+    return atomic_load_explicit(at, memory_order_relaxed);
+}
+
+/* --- JSON */
+
+#define AT(member) offsetof(struct sl_stats, member)
+
+/* A row for each line. */
+#define LINE_FIGURES 6
+static const struct sl_figure lines[][LINE_FIGURES] = {
+    {{"budget_bytes", AT(budget_bytes)},
+     {"chunk_bytes", AT(chunk_bytes)},
+     {"need_bytes", AT(need_bytes)},
+     {"live_bytes", AT(live_bytes)},
+     {"chunks", AT(chunks)}},
+    {{"peak_bytes", AT(peak_occupied_bytes)},
+     {"populated_bytes", AT(populated_bytes)},
+     {"discarded_bytes", AT(dropped_bytes)},
+     {"unused_bytes", AT(unused_bytes)}},
+    {{"plans", AT(plans)},
+     {"plans_late", AT(plans_late)},
+     {"plan_seconds", AT(plan_ns), SL_FIGURE_NS},
+     {"plan_launch_seconds_most", AT(plan_longest_ns), SL_FIGURE_NS},
+     {"mispredictions", AT(total.mispredictions)},
+     {"oversize_launches", AT(oversize_launches)}},
+    {{"predicted", AT(predicted)}, {"fed", AT(fed)}, {"primed", AT(primed)}},
+    {{"placed_bytes", AT(placed_bytes)}, {"placed_live_bytes", AT(placed_live_bytes)}},
+    {{"pinned_peak_bytes", AT(pinned_peak_bytes)}, {"host_limit_bytes", AT(host_limit_bytes)}},
+    {{"checks_failed", AT(checks_failed)}},
+    {{"link_sharers", AT(link_sharers)},
+     {"link_in_bytes_per_s", AT(link_in_bytes_per_s)},
+     {"link_out_bytes_per_s", AT(link_out_bytes_per_s)}},
+};
+
+static const struct sl_figure counts[] = {
+    {"launches", offsetof(struct sl_counts, launches)},
+    {"demand_misses", offsetof(struct sl_counts, demand_misses)},
+    {"late_prefetches", offsetof(struct sl_counts, late_prefetches)},
+    {"remote_bytes", offsetof(struct sl_counts, remote_bytes)},
+    {"pinned_bytes", offsetof(struct sl_counts, pinned_bytes)},
+    {"bytes_in", offsetof(struct sl_counts, bytes_in), SL_FIGURE_CAUSES},
+    {"bytes_out", offsetof(struct sl_counts, bytes_out), SL_FIGURE_CAUSES},
+    {"stalls", offsetof(struct sl_counts, stalls)},
+    {"stall_seconds", offsetof(struct sl_counts, stall_ns), SL_FIGURE_NS},
+};
+
+/* Prints integers only: in the program's locale a fraction may contain a comma. */
+static void print_figures(FILE *to, const void *of, const struct sl_figure *figures, size_t count)
+{
+    for (size_t i = 0; i < count && figures[i].name; i++) {
+        unsigned long long value = sl_figure_value(of, &figures[i]);
+        fprintf(to, "%s\"%s\": ", i ? ", " : "", figures[i].name);
+        if (figures[i].form == SL_FIGURE_NS)
+            fprintf(to, "%llu.%09llu", value / 1000000000, value % 1000000000);
+        else
+            fprintf(to, "%llu", value);
+    }
+}
+
+static void print_counts(FILE *to, const struct sl_counts *of)
+{
+    print_figures(to, of, counts, sizeof(counts) / sizeof(*counts));
+    fputs("}", to);
+}
+
+static void print_causes(FILE *to, const char *name, const _Atomic uint64_t *by_cause)
+{
+    fprintf(to, " \"%s\": {", name);
+    for (int c = 0; c < SL_STATS_CAUSES; c++)
+        fprintf(to, "%s\"%s\": %llu", c ? ", " : "", sl_cause_names[c], (unsigned long long)by_cause[c]);
+    fputs("},\n", to);
 }
 
 /* Without the last brace. */
-static void print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *summary)
+static void print(FILE *to, const struct sl_stats *stats, bool complete)
 {
-    static const char *const causes[] = {"plan", "demand", "late"};
     fprintf(to,
             SL_STATS_MARKER ", \"version\": 1, \"complete\": %s,\n \"policy\": \"%s\", \"daemon\": \"%s\",\n",
-            summary->complete ? "true" : "false", summary->policy, summary->daemon);
-    fprintf(to,
-            " \"budget_bytes\": %llu, \"chunk_bytes\": %llu, \"need_bytes\": %llu, \"live_bytes\": %llu, "
-            "\"chunks\": %llu,\n",
-            (unsigned long long)summary->budget_bytes, (unsigned long long)summary->chunk_bytes,
-            (unsigned long long)summary->need_bytes, (unsigned long long)summary->live_bytes,
-            (unsigned long long)summary->chunks);
-    fprintf(to,
-            " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"discarded_bytes\": %llu, \"unused_bytes\": "
-            "%llu,\n",
-            (unsigned long long)stats->peak_occupied_bytes, (unsigned long long)stats->populated_bytes,
-            (unsigned long long)stats->dropped_bytes, (unsigned long long)stats->unused_bytes);
-    fprintf(
-        to,
-        " \"plans\": %llu, \"plans_late\": %llu, \"plan_seconds\": %llu.%09llu, "
-        "\"plan_launch_seconds_most\": %llu.%09llu, \"mispredictions\": %llu, \"oversize_launches\": %llu, ",
-        (unsigned long long)stats->plans, (unsigned long long)stats->plans_late,
-        (unsigned long long)stats->plan_ns / 1000000000, (unsigned long long)stats->plan_ns % 1000000000,
-        (unsigned long long)stats->plan_longest_ns / 1000000000,
-        (unsigned long long)stats->plan_longest_ns % 1000000000, (unsigned long long)stats->mispredictions,
-        (unsigned long long)stats->oversize_launches);
-    fprintf(to, "\"predicted\": %llu, \"fed\": %llu, \"primed\": %llu,\n",
-            (unsigned long long)summary->predicted, (unsigned long long)summary->fed,
-            (unsigned long long)summary->primed);
-    fprintf(to, " \"placed_bytes\": %llu, \"placed_live_bytes\": %llu,\n",
-            (unsigned long long)summary->placed_bytes, (unsigned long long)summary->placed_live_bytes);
-    fprintf(to, " \"pinned_peak_bytes\": %llu, \"host_limit_bytes\": %llu,\n",
-            (unsigned long long)summary->pinned_peak_bytes, (unsigned long long)summary->host_limit_bytes);
-    fprintf(to, " \"checks_failed\": %llu,\n", (unsigned long long)summary->checks_failed);
-    fprintf(to, " \"link_sharers\": %u, \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
-            summary->link_sharers, (unsigned long long)summary->link_in_bytes_per_s,
-            (unsigned long long)summary->link_out_bytes_per_s);
-    for (int d = 0; d < 2; d++) {
-        fprintf(to, " \"bytes_%s_by_cause\": {", d ? "out" : "in");
-        for (int c = 0; c < 3; c++)
-            fprintf(to, "%s\"%s\": %llu", c ? ", " : "", causes[c],
-                    (unsigned long long)(d ? stats->out_by_cause[c] : stats->in_by_cause[c]));
-        fprintf(to, "},\n");
+            complete ? "true" : "false", stats->policy, stats->daemon);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        fputs(" ", to);
+        print_figures(to, stats, lines[i], LINE_FIGURES);
+        fputs(",\n", to);
     }
-    fprintf(to, " \"total\": {");
+    print_causes(to, "bytes_in_by_cause", stats->total.bytes_in);
+    print_causes(to, "bytes_out_by_cause", stats->total.bytes_out);
+    fputs(" \"total\": {", to);
     print_counts(to, &stats->total);
-    fprintf(to, "},\n \"iterations\": [");
-    uint32_t last = stats->iteration;
+    fputs(",\n \"iterations\": [", to);
+    uint64_t last = stats->iteration;
     if (last && !stats->iterations[last].launches)
         last--; /* the program ended where the next iteration would have begun */
-    for (uint32_t i = 0; i <= last; i++) {
-        fprintf(to, "%s\n  {\"number\": %u, ", i ? "," : "", i + 1);
+    for (uint64_t i = 0; i <= last; i++) {
+        fprintf(to, "%s\n  {\"number\": %llu, ", i ? "," : "", (unsigned long long)i + 1);
         print_counts(to, &stats->iterations[i]);
-        fprintf(to, "}");
     }
-    fprintf(to, "]");
+    fputs("]", to);
 }
 
-void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *summary)
+void sl_stats_print(FILE *to, const struct sl_stats *const devices[], uint32_t count, bool complete)
 {
-    print(to, stats, summary);
-    fprintf(to, "}\n");
-}
-
-static void print_devices(FILE *to, const struct sl_device_run *runs, uint32_t count)
-{
-    print(to, runs[0].stats, &runs[0].summary);
-    for (uint32_t r = 1; r < count; r++) {
-        fprintf(to, r == 1 ? ",\n \"other_devices\": [\n" : ",\n");
-        print(to, runs[r].stats, &runs[r].summary);
-        fprintf(to, "}");
+    print(to, devices[0], complete);
+    for (uint32_t d = 1; d < count; d++) {
+        fputs(d == 1 ? ",\n \"other_devices\": [\n" : ",\n", to);
+        print(to, devices[d], complete);
+        fputs("}", to);
     }
-    fprintf(to, count > 1 ? "]}\n" : "}\n");
+    fputs(count > 1 ? "]}\n" : "}\n", to);
 }
 
-enum sl_status sl_stats_write_devices(const struct sl_device_run *runs, uint32_t count, const char *path)
+enum sl_status sl_stats_write(const struct sl_stats *const devices[], uint32_t count, bool complete,
+                              const char *path)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *memory = open_memstream(&text, &bytes);
     if (!memory) return SL_ERR_NO_MEMORY;
-    print_devices(memory, runs, count);
+    sl_stats_print(memory, devices, count, complete);
     if (fclose(memory)) {
         free(text);
         return SL_ERR_NO_MEMORY;
@@ -195,11 +244,7 @@ enum sl_status sl_stats_write_devices(const struct sl_device_run *runs, uint32_t
     return status;
 }
 
-enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_summary *summary,
-                              const char *path)
-{
-    return sl_stats_write_devices(&(struct sl_device_run){stats, *summary}, 1, path);
-}
+/* --- the summary */
 
 __attribute__((format(printf, 2, 3))) static void line(void (*say)(const char *line), const char *format, ...)
 {
@@ -211,57 +256,54 @@ __attribute__((format(printf, 2, 3))) static void line(void (*say)(const char *l
     say(text);
 }
 
-static void say_unmoved(const struct sl_stats *stats, const struct sl_run_summary *summary, double predicted,
-                        void (*say)(const char *line))
+static void say_unmoved(const struct sl_stats *stats, double predicted, void (*say)(const char *line))
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
-    sl_bytes_text(summary->need_bytes, need);
-    if (summary->memory == SL_MEMORY_NOTED)
+    sl_bytes_text(stats->need_bytes, need);
+    if (stats->memory == SL_MEMORY_NOTED)
         line(say,
              "recorded only: the program used %s of device memory; %llu launches, %.1f %% of %llu "
              "events predicted",
-             need, (unsigned long long)stats->total.launches, predicted, (unsigned long long)summary->fed);
+             need, (unsigned long long)stats->total.launches, predicted, (unsigned long long)stats->fed);
     else
         line(say,
              "left to the driver: the program needed %s, %s were free; %llu launches, %.1f %% of %llu "
              "events predicted",
-             need, sl_bytes_text(summary->budget_bytes, budget), (unsigned long long)stats->total.launches,
-             predicted, (unsigned long long)summary->fed);
+             need, sl_bytes_text(stats->budget_bytes, budget), (unsigned long long)stats->total.launches,
+             predicted, (unsigned long long)stats->fed);
 }
 
-void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *summary,
-                  void (*say)(const char *line))
+void sl_stats_say(const struct sl_stats *stats, void (*say)(const char *line))
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
-    double predicted = summary->fed ? 100.0 * (double)summary->predicted / (double)summary->fed : 0.0;
-    if (summary->checks_failed)
+    double predicted = stats->fed ? 100.0 * (double)stats->predicted / (double)stats->fed : 0.0;
+    if (stats->checks_failed)
         line(say,
              "checks: %llu failed, each place is in the log once; from the first one on nothing was planned",
-             (unsigned long long)summary->checks_failed);
-    if (summary->memory != SL_MEMORY_MOVED) {
-        say_unmoved(stats, summary, predicted, say);
+             (unsigned long long)stats->checks_failed);
+    if (stats->memory != SL_MEMORY_MOVED) {
+        say_unmoved(stats, predicted, say);
         return;
     }
     line(say, "memory: the program needed %s, was given %s, used %s; chunks of %llu MiB",
-         sl_bytes_text(summary->need_bytes, need), sl_bytes_text(summary->budget_bytes, budget),
-         sl_bytes_text(stats->peak_occupied_bytes, peak),
-         (unsigned long long)(summary->chunk_bytes / SL_MIB));
-    if (summary->placed_bytes)
+         sl_bytes_text(stats->need_bytes, need), sl_bytes_text(stats->budget_bytes, budget),
+         sl_bytes_text(stats->peak_occupied_bytes, peak), (unsigned long long)(stats->chunk_bytes / SL_MIB));
+    if (stats->placed_bytes)
         line(say, "placed: chunks held %s for %s of data, %.1f %% of it unused",
-             sl_bytes_text(summary->placed_bytes, need), sl_bytes_text(summary->placed_live_bytes, in),
-             100.0 - 100.0 * (double)summary->placed_live_bytes / (double)summary->placed_bytes);
-    if (summary->pinned_peak_bytes)
+             sl_bytes_text(stats->placed_bytes, need), sl_bytes_text(stats->placed_live_bytes, in),
+             100.0 - 100.0 * (double)stats->placed_live_bytes / (double)stats->placed_bytes);
+    if (stats->pinned_peak_bytes)
         line(say, "pinned: %s of it lay in pinned host memory; launches used %s there zero-copy",
-             sl_bytes_text(summary->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));
+             sl_bytes_text(stats->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));
     line(
         say,
         "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late prefetches, %llu stalls (%.3f s)",
-        sl_bytes_text(stats->total.bytes_in, in), sl_bytes_text(stats->total.bytes_out, out),
-        (unsigned long long)stats->total.launches, (unsigned long long)stats->total.demand_misses,
-        (unsigned long long)stats->total.late_prefetches, (unsigned long long)stats->total.stalls,
-        (double)stats->total.stall_ns * 1e-9);
+        sl_bytes_text(sl_stats_bytes(stats->total.bytes_in), in),
+        sl_bytes_text(sl_stats_bytes(stats->total.bytes_out), out), (unsigned long long)stats->total.launches,
+        (unsigned long long)stats->total.demand_misses, (unsigned long long)stats->total.late_prefetches,
+        (unsigned long long)stats->total.stalls, (double)stats->total.stall_ns * 1e-9);
     line(say, "plan: %llu plans, %llu mispredictions, %.1f %% of %llu events predicted",
-         (unsigned long long)stats->plans, (unsigned long long)stats->mispredictions, predicted,
-         (unsigned long long)summary->fed);
+         (unsigned long long)stats->plans, (unsigned long long)stats->total.mispredictions, predicted,
+         (unsigned long long)stats->fed);
 }

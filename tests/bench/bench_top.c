@@ -63,7 +63,7 @@ static void measure_visit(struct sl_core *core)
             uint64_t ns = now_ns() - start;
             all_ns += ns;
             call_ns[calls++] = ns;
-        } while (core->monitor.memory.goes_on && calls < QUESTIONS * MOST_CALLS);
+        } while (core->monitor.scan.goes_on && calls < QUESTIONS * MOST_CALLS);
     }
     qsort(call_ns, calls, sizeof *call_ns, by_size);
     printf("  a scan                              %6.2f us in %.1f calls; a call %.2f us, %.2f us in 99 %%\n",
@@ -95,7 +95,7 @@ static void measure(const char *name, uint64_t bytes)
     struct sl_core *core = sl_core_running();
     for (int i = 0; i < ALLOCATIONS; i++)
         if (sl_runtime_alloc(bytes, (uint64_t)i, 0, &addresses[i])) _exit(1);
-    if (!core->monitor.entry) _exit(77); /* no shared memory */
+    if (!core->monitor.shown) _exit(77); /* no shared memory */
     for (int i = 0; i < 3 * ALLOCATIONS; i++) launch(&addresses[i % ALLOCATIONS]);
     printf("%d allocations %s\n", ALLOCATIONS, name);
     measure_update(core);

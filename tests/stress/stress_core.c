@@ -133,7 +133,7 @@ int main(int argc, char **argv)
         "in, %llu discarded\n",
         (unsigned long long)wrong, (unsigned long long)books->wrong,
         (unsigned long long)books->peak_resident_bytes, BUDGET, (unsigned long long)core->stats.plans,
-        (unsigned long long)core->stats.mispredictions, (unsigned long long)(books->bytes_in / SL_MIB),
+        (unsigned long long)core->stats.total.mispredictions, (unsigned long long)(books->bytes_in / SL_MIB),
         (unsigned long long)(books->bytes_discarded / SL_MIB));
     bool good = !wrong && !books->wrong && books->peak_resident_bytes <= 24 * SL_MIB;
     sl_runtime_stop(false);

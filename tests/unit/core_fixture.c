@@ -64,7 +64,7 @@ void core_end_child(bool good)
         fprintf(stderr,
                 "plans %llu, late %llu, mispredictions %llu, misses %llu, foreseen %llu of %llu, peak %llu\n",
                 (unsigned long long)stats->plans, (unsigned long long)stats->plans_late,
-                (unsigned long long)stats->mispredictions, (unsigned long long)core_misses(),
+                (unsigned long long)stats->total.mispredictions, (unsigned long long)core_misses(),
                 (unsigned long long)foreseen.predicted, (unsigned long long)foreseen.fed,
                 (unsigned long long)books->peak_resident_bytes);
     core_stop(NULL);

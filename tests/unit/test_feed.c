@@ -184,13 +184,13 @@ static void another_way_ends_what_is_planned(void **state)
     (void)state;
     if (!in_child_with_a_plan(BLOCKS)) return;
     const struct sl_core *core = sl_core_running();
-    uint64_t mispredictions = core->stats.mispredictions, planning = core->planning.mispredictions;
+    uint64_t mispredictions = core->stats.total.mispredictions, planning = core->planning.mispredictions;
     wander(1);
     assert_int_equal(core->history.streak, 0);
     assert_true(core->planning.mispredictions > planning);
     assert_true(core->schedule.active);
     wander(40);
-    assert_int_equal(core->stats.mispredictions, mispredictions + 1);
+    assert_int_equal(core->stats.total.mispredictions, mispredictions + 1);
     core_end_child(!core->schedule.active);
 }
 
@@ -243,7 +243,7 @@ static void odd_launches_do_not_end_what_is_planned(void **state)
         assert_int_equal(core->planning.astray_at, 0);
         assert_int_equal(core->schedule.steps.first_tick, first + (uint64_t)delay);
         assert_int_equal(core->schedule.end_tick, end + (uint64_t)delay);
-        assert_int_equal(core->stats.mispredictions, 0);
+        assert_int_equal(core->stats.total.mispredictions, 0);
         core_end_child(core->schedule.active && core->schedule.generation == generation);
     }
 }
@@ -278,7 +278,7 @@ static void what_odd_launches_took_is_planned_anew(void **state)
     for (int i = at; core->schedule.generation == generation && core->ticks.now + 8 < end; i++)
         launch(&blocks[i % BLOCKS], 1);
     assert_true(core->schedule.active);
-    assert_int_equal(core->stats.mispredictions, 0);
+    assert_int_equal(core->stats.total.mispredictions, 0);
     core_end_child(core->schedule.generation > generation);
 }
 

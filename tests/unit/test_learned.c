@@ -81,7 +81,7 @@ static struct outcome run(void (*body)(void))
         outcome.budget_bytes = core->budget.bytes;
         body();
         outcome.misses = core->stats.total.demand_misses;
-        outcome.mispredictions = core->stats.mispredictions;
+        outcome.mispredictions = core->stats.total.mispredictions;
         outcome.plans = core->stats.plans;
         core_stop(NULL);
         _exit(write(ends[1], &outcome, sizeof outcome) == sizeof outcome ? 0 : 1);

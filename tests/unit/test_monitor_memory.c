@@ -18,8 +18,8 @@
 
 static const uint32_t offset = 0, size = 8;
 static const struct sl_host_kernel kernel = {"sweep", 1, &offset, &size};
-static struct sl_monitor_figures figures;
-static struct sl_monitor_memory memory;
+static struct sl_stats figures;
+static struct sl_scan memory;
 static uint64_t now;
 
 static void launch(uint64_t *what)
@@ -36,20 +36,22 @@ static void end_unless(bool good, int status)
 static void step_ends(void)
 {
     const struct sl_core *core = sl_core_running();
-    sl_monitor_memory_step(&memory, core->placement.allocations, core->ticks.now);
+    sl_scan_step(&memory, core->placement.allocations, core->ticks.now);
 }
 
 static bool scan(uint64_t asked)
 {
-    uint64_t before = figures.scanned;
+    uint64_t before = figures.scanned_ns;
+    static uint64_t answered;
     now += 10;
-    sl_monitor_memory_scan(&memory, sl_core_running(), asked, now, &figures);
-    return figures.scanned != before;
+    sl_scan_go_on(&memory, sl_core_running(), asked != answered, now, &figures);
+    answered = asked;
+    return figures.scanned_ns != before;
 }
 
 static bool is(enum sl_kind kind, uint64_t resident, uint64_t host, uint64_t empty)
 {
-    const struct sl_monitor_kind *k = &figures.kinds[kind];
+    const struct sl_kind_bytes *k = &figures.kinds[kind];
     return k->resident_bytes == resident && k->host_bytes == host && k->empty_bytes == empty &&
            k->allocated_bytes == resident + host + empty && k->arriving_bytes <= resident;
 }
@@ -69,10 +71,10 @@ static void each_byte_has_its_kind_and_place(void **state)
     idle = core_take(2 * SL_MIB);
     launch(&idle);
     for (int i = 0; i < LARGE; i++) launch(&large[i]);
-    end_unless(scan(1) && figures.scan_time == 0, 10);
+    end_unless(scan(1) && figures.scan_time_ns == 0, 10);
     uint64_t all = (LARGE + 1) * 2 * SL_MIB, resident = figures.kinds[SL_KIND_UNKNOWN].resident_bytes;
     end_unless(is(SL_KIND_UNKNOWN, resident, all - resident, 0), 11); /* no step has ended */
-    end_unless(resident + figures.unused_bytes == occupied() && resident > 32 * SL_MIB, 12);
+    end_unless(resident + figures.unallocated_bytes == occupied() && resident > 32 * SL_MIB, 12);
     step_ends();
     uint64_t middle = core_take(2 * SL_MIB);
     for (int i = 0; i < LARGE; i++) launch(&large[i]);
@@ -87,7 +89,7 @@ static void each_byte_has_its_kind_and_place(void **state)
     resident = figures.kinds[SL_KIND_LASTING].resident_bytes;
     end_unless(is(SL_KIND_LASTING, resident, LARGE * 2 * SL_MIB - resident, 0), 16);
     end_unless(is(SL_KIND_UNKNOWN, 0, 0, 0) && is(SL_KIND_PINNED, 0, 0, 0), 17);
-    end_unless(resident + 2 * SL_MIB + figures.unused_bytes == occupied(), 18);
+    end_unless(resident + 2 * SL_MIB + figures.unallocated_bytes == occupied(), 18);
     end_unless(!scan(2), 19);
     core_end_child(true);
 }
@@ -100,11 +102,11 @@ static void what_is_freed_is_unused(void **state)
     uint64_t one = core_take(2 * SL_MIB), other = core_take(2 * SL_MIB);
     launch(&one);
     launch(&other);
-    end_unless(scan(1) && figures.unused_bytes == 0, 20);
+    end_unless(scan(1) && figures.unallocated_bytes == 0, 20);
     end_unless(is(SL_KIND_UNKNOWN, 4 * SL_MIB, 0, 0), 21);
     end_unless(sl_runtime_free(one, &(struct sl_allocation){0}) == SL_OK, 24);
     end_unless(scan(2) && is(SL_KIND_UNKNOWN, 2 * SL_MIB, 0, 0), 22);
-    end_unless(figures.unused_bytes == 2 * SL_MIB, 23);
+    end_unless(figures.unallocated_bytes == 2 * SL_MIB, 23);
     core_end_child(true);
 }
 
@@ -116,7 +118,7 @@ static void pinned_memory_is_on_the_host(void **state)
         uint64_t one = core_take(2 * SL_MIB);
         launch(&one);
         end_unless(sl_core_running()->placement.pinned_live_bytes == 2 * SL_MIB, 30);
-        end_unless(scan(1) && is(SL_KIND_PINNED, 0, 2 * SL_MIB, 0) && figures.unused_bytes == 0, 31);
+        end_unless(scan(1) && is(SL_KIND_PINNED, 0, 2 * SL_MIB, 0) && figures.unallocated_bytes == 0, 31);
         core_end_child(true);
     }
     unsetenv("SLUICE_BACKING");
@@ -129,11 +131,10 @@ static void a_call_visits_only_so_much(void **state)
     if (!core_in_child("inline")) return;
     for (int i = 0; i < SMALL; i++) core_take(SL_KIB);
     end_unless(core_take(300 * 2 * SL_MIB), 40); /* 300 chunks */
-    uint64_t work = SMALL * (1 + SL_MONITOR_PART) + 1 + 300 * SL_MONITOR_PART;
+    uint64_t work = SMALL * (1 + SL_SCAN_PART) + 1 + 300 * SL_SCAN_PART;
     uint64_t calls = 1;
     while (!scan(1)) end_unless(++calls < 100, 41);
-    end_unless(calls >= work / SL_MONITOR_WORK && calls <= work / (SL_MONITOR_WORK - 2 * SL_MONITOR_PART) + 1,
-               42);
+    end_unless(calls >= work / SL_SCAN_WORK && calls <= work / (SL_SCAN_WORK - 2 * SL_SCAN_PART) + 1, 42);
     end_unless(figures.kinds[SL_KIND_UNKNOWN].allocated_bytes == SMALL * SL_KIB + 600 * SL_MIB, 43);
     core_end_child(true);
 }
@@ -141,12 +142,12 @@ static void a_call_visits_only_so_much(void **state)
 static void slots_without_an_allocation_count(void **state)
 {
     (void)state;
-    static uint64_t gone[SL_MONITOR_WORK];
+    static uint64_t gone[SL_SCAN_WORK];
     if (!core_in_child("inline")) return;
-    for (int i = 0; i < SL_MONITOR_WORK; i++) gone[i] = core_take(SL_KIB);
-    for (int i = 0; i < SL_MONITOR_WORK; i++)
+    for (int i = 0; i < SL_SCAN_WORK; i++) gone[i] = core_take(SL_KIB);
+    for (int i = 0; i < SL_SCAN_WORK; i++)
         end_unless(sl_runtime_free(gone[i], &(struct sl_allocation){0}) == SL_OK, 60);
-    end_unless(sl_core_running()->placement.slot_count == SL_MONITOR_WORK, 61);
+    end_unless(sl_core_running()->placement.slot_count == SL_SCAN_WORK, 61);
     end_unless(!scan(1) && scan(1), 62);
     end_unless(is(SL_KIND_UNKNOWN, 0, 0, 0), 63);
     core_end_child(true);
@@ -157,13 +158,13 @@ static void an_allocation_that_goes_meanwhile(void **state)
 {
     (void)state;
     if (!core_in_child("inline")) return;
-    uint64_t large = core_take_at(1, 1200 * SL_MIB), visited = (SL_MONITOR_WORK - 1) / SL_MONITOR_PART;
+    uint64_t large = core_take_at(1, 1200 * SL_MIB), visited = (SL_SCAN_WORK - 1) / SL_SCAN_PART;
     uint32_t slots = sl_core_running()->placement.slot_count;
     end_unless(!scan(1) && memory.offset == visited * 2 * SL_MIB, 50);
     end_unless(sl_runtime_free(large, &(struct sl_allocation){0}) == SL_OK, 51);
     core_take_at(1, 1200 * SL_MIB);
     end_unless(sl_core_running()->placement.slot_count == slots, 52);
-    end_unless(scan(1) && figures.scan_time == 10, 53);
+    end_unless(scan(1) && figures.scan_time_ns == 10, 53);
     end_unless(figures.kinds[SL_KIND_UNKNOWN].allocated_bytes == visited * 2 * SL_MIB, 54);
     end_unless(!scan(2) && scan(2), 55);
     end_unless(figures.kinds[SL_KIND_UNKNOWN].allocated_bytes == 1200 * SL_MIB, 56);

@@ -39,29 +39,28 @@ static void a_page_shows_what_was_written(void **state)
 {
     (void)state;
     static struct sl_monitor_record record;
-    struct sl_monitor_page *page = sl_monitor_page_open(folder);
-    assert_non_null(page);
+    assert_true(sl_monitor_page_open(folder));
     struct stat status;
     assert_int_equal(stat(own, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
     assert_int_equal(sl_monitor_read(own, &record), SL_OK);
     assert_int_equal(record.devices, 0);
-    struct sl_monitor_figures figures = {.steps = 7, .total.in_bytes = {1, 2, 3}, .came = "a kernel"};
-    sl_monitor_page_write(sl_monitor_page_entry(page, 0), &figures);
+    struct sl_stats figures = {.steps = 7, .total.bytes_in = {1, 2, 3}, .came = "a kernel"};
+    sl_monitor_page_write(0, &figures);
     figures.steps = 9;
-    sl_monitor_page_write(sl_monitor_page_entry(page, SL_MONITOR_DEVICES - 1), &figures);
+    sl_monitor_page_write(SL_MONITOR_DEVICES - 1, &figures);
     assert_int_equal(sl_monitor_read(own, &record), SL_OK);
     assert_int_equal(record.process, getpid());
     assert_int_equal(record.devices, 2);
     assert_int_equal(record.numbers[1], SL_MONITOR_DEVICES - 1);
     assert_int_equal(record.figures[0].steps, 7);
     assert_int_equal(record.figures[1].steps, 9);
-    assert_int_equal(record.figures[1].total.in_bytes[2], 3);
+    assert_int_equal(record.figures[1].total.bytes_in[2], 3);
     assert_string_equal(record.figures[1].came, "a kernel");
     assert_int_equal(record.user, geteuid());
-    sl_monitor_page_close(page);
+    sl_monitor_page_close();
     assert_int_equal(sl_monitor_read(own, &record), SL_ERR_IO);
-    sl_monitor_page_close(NULL);
+    sl_monitor_page_close();
 }
 
 /* The reader takes an entry again that was written meanwhile. The writer makes all words equal. */
@@ -72,12 +71,11 @@ static void an_entry_is_never_read_in_part(void **state)
     assert_int_equal(pipe(ends), 0);
     pid_t writer = fork();
     if (writer == 0) {
-        static struct sl_monitor_figures figures;
-        struct sl_monitor_page *page = sl_monitor_page_open(folder);
-        if (!page || write(ends[1], "x", 1) != 1) _exit(1);
+        static struct sl_stats figures;
+        if (!sl_monitor_page_open(folder) || write(ends[1], "x", 1) != 1) _exit(1);
         for (uint64_t i = 1;; i++) {
-            figures.steps = figures.live_bytes = figures.total.launches = figures.unused_bytes = i;
-            sl_monitor_page_write(sl_monitor_page_entry(page, 0), &figures);
+            figures.steps = figures.live_bytes = figures.total.launches = figures.unallocated_bytes = i;
+            sl_monitor_page_write(0, &figures);
         }
     }
     char path[SL_MONITOR_PATH], byte;
@@ -87,20 +85,19 @@ static void an_entry_is_never_read_in_part(void **state)
     for (int i = 0; i < 20000; i++) {
         assert_int_equal(sl_monitor_read(path, &record), SL_OK);
         if (!record.devices) continue;
-        const struct sl_monitor_figures *f = &record.figures[0];
+        const struct sl_stats *f = &record.figures[0];
         assert_int_equal(f->steps, f->live_bytes);
         assert_int_equal(f->steps, f->total.launches);
-        assert_int_equal(f->steps, f->unused_bytes);
+        assert_int_equal(f->steps, f->unallocated_bytes);
     }
     kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);
     struct stat link;
     assert_int_equal(sl_monitor_read(path, &record), SL_ERR_IO);
     assert_int_equal(lstat(path, &link), 0); /* the link is left, until the next process starts */
-    struct sl_monitor_page *page = sl_monitor_page_open(folder);
-    assert_non_null(page);
+    assert_true(sl_monitor_page_open(folder));
     assert_int_equal(lstat(path, &link), -1);
-    sl_monitor_page_close(page);
+    sl_monitor_page_close();
     close(ends[0]);
     close(ends[1]);
 }
@@ -113,10 +110,9 @@ static void a_left_page_of_the_same_number_is_replaced(void **state)
     char target[64];
     snprintf(target, sizeof target, "/proc/%ld/fd/0", (long)getpid());
     assert_int_equal(symlink(target, own), 0);
-    struct sl_monitor_page *page = sl_monitor_page_open(folder);
-    assert_non_null(page);
+    assert_true(sl_monitor_page_open(folder));
     assert_int_equal(sl_monitor_read(own, &record), SL_OK);
-    sl_monitor_page_close(page);
+    sl_monitor_page_close();
 }
 
 static bool put_text(const char *path, const char *text)
@@ -140,20 +136,19 @@ static void check_child(bool in_user_namespace)
 {
     int status;
     struct stat link;
-    struct sl_monitor_page *page = sl_monitor_page_open(folder);
-    assert_non_null(page);
+    assert_true(sl_monitor_page_open(folder));
     pid_t child = fork();
     if (child == 0) {
         sl_monitor_page_leave();
-        sl_monitor_page_close(page);
+        sl_monitor_page_close();
         if (in_user_namespace && !enter_user_namespace()) _exit(77);
-        struct sl_monitor_page *another = sl_monitor_page_open(folder);
-        sl_monitor_page_close(another);
+        bool another = sl_monitor_page_open(folder);
+        sl_monitor_page_close();
         _exit(!another);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     int lost = lstat(own, &link);
-    sl_monitor_page_close(page);
+    sl_monitor_page_close();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77) skip();
     assert_int_equal(status, 0);
     assert_int_equal(lost, 0);
@@ -188,10 +183,9 @@ static void a_page_of_another_pid_namespace_is_left_alone(void **state)
     struct stat link;
     snprintf(path, sizeof path, "%s/sluice-monitor-%lu-1073741824-1", folder, (unsigned long)geteuid());
     assert_int_equal(symlink("/proc/1073741824/fd/3", path), 0);
-    struct sl_monitor_page *page = sl_monitor_page_open(folder);
-    assert_non_null(page);
+    assert_true(sl_monitor_page_open(folder));
     sl_monitor_list(folder, count_one, &found);
-    sl_monitor_page_close(page);
+    sl_monitor_page_close();
     assert_int_equal(found, 1);
     assert_int_equal(lstat(path, &link), 0);
     assert_int_equal(unlink(path), 0);
@@ -202,10 +196,9 @@ static void a_page_can_be_neither_cut_nor_written_to_by_others(void **state)
 {
     (void)state;
     static struct sl_monitor_record record;
-    struct sl_monitor_figures figures = {.steps = 7};
-    struct sl_monitor_page *page = sl_monitor_page_open(folder);
-    assert_non_null(page);
-    sl_monitor_page_write(sl_monitor_page_entry(page, 0), &figures);
+    struct sl_stats figures = {.steps = 7};
+    assert_true(sl_monitor_page_open(folder));
+    sl_monitor_page_write(0, &figures);
     int file = open(own, O_RDWR);
     assert_int_equal(truncate(own, 0), -1);
     assert_int_equal(open(own, O_WRONLY | O_TRUNC), -1);
@@ -216,10 +209,10 @@ static void a_page_can_be_neither_cut_nor_written_to_by_others(void **state)
         close(file);
     }
     figures.steps = 8;
-    sl_monitor_page_write(sl_monitor_page_entry(page, 0), &figures);
+    sl_monitor_page_write(0, &figures);
     assert_int_equal(sl_monitor_read(own, &record), SL_OK);
     assert_int_equal(record.figures[0].steps, 8);
-    sl_monitor_page_close(page);
+    sl_monitor_page_close();
 }
 
 /* A link that another user made leads nowhere, even to a page of ours; nor does one to what is no page. */
@@ -227,14 +220,13 @@ static void a_link_of_another_user_is_not_followed(void **state)
 {
     (void)state;
     static struct sl_monitor_record record;
-    struct sl_monitor_page *page = sl_monitor_page_open(folder);
-    assert_non_null(page);
+    assert_true(sl_monitor_page_open(folder));
     if (geteuid() == 0) {
         assert_int_equal(lchown(own, 1, 1), 0);
         assert_int_equal(sl_monitor_read(own, &record), SL_ERR_IO);
         assert_int_equal(errno, EPERM);
     }
-    sl_monitor_page_close(page);
+    sl_monitor_page_close();
     char target[64];
     int other = open("/dev/null", O_RDONLY);
     snprintf(target, sizeof target, "/proc/%ld/fd/%d", (long)getpid(), other);
@@ -282,9 +274,9 @@ static void what_is_no_page_is_refused(void **state)
     assert_int_equal(unlink(own), 0);
     assert_int_equal(symlink("/dev/null", own), 0);
     assert_int_equal(sl_monitor_read(own, &record), SL_ERR_IO);
-    assert_null(sl_monitor_page_open(folder)); /* it does not follow the link, nor remove it */
+    assert_false(sl_monitor_page_open(folder)); /* it does not follow the link, nor remove it */
     assert_int_equal(unlink(own), 0);
-    assert_null(sl_monitor_page_open("/nowhere"));
+    assert_false(sl_monitor_page_open("/nowhere"));
 }
 
 int main(void)

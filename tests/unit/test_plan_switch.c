@@ -58,7 +58,7 @@ static void switch_after(int launches, bool follows)
     uint64_t misses = core->stats.total.demand_misses;
     run((int)job.serve - launches - 1);
     const struct sl_host_books *books = sl_backend_host_books(&core->backend);
-    if (core->stats.total.demand_misses != misses || core->stats.mispredictions) _exit(6);
+    if (core->stats.total.demand_misses != misses || core->stats.total.mispredictions) _exit(6);
     if (books->wrong || books->peak_resident_bytes > BUDGET) _exit(7);
     sl_plan_job_free(&job);
     sl_forecast_close(&forecast);

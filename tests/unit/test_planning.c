@@ -70,7 +70,7 @@ static void plans_follow_each_other_without_a_miss(void **state)
     uint64_t before = core_misses(), plans = stats->plans;
     for (int i = 0; i < 60; i++) launch_period();
     core_end_child(plans > 2 && stats->plans > plans + 10 && core_misses() == before &&
-                   stats->plans_late == 0 && stats->mispredictions <= 1);
+                   stats->plans_late == 0 && stats->total.mispredictions <= 1);
 }
 
 /* As a replay has the ranks of a job plan out of step. */
@@ -152,10 +152,10 @@ static void a_known_turn_is_planned_at_once(void **state)
         for (int i = 0; i < 2 + common / 6; i++) launch_period();
         for (int i = 0; i < common; i++) launch(i % BLOCKS, (i * 5 + 1) % BLOCKS);
         const struct sl_stats *stats = &sl_core_running()->stats;
-        uint64_t plans = stats->plans, before = stats->mispredictions;
+        uint64_t plans = stats->plans, before = stats->total.mispredictions;
         launch(BLOCKS - 1, common % BLOCKS);
-        mispredictions += stats->mispredictions > before;
-        if (stats->mispredictions > before && stats->plans == plans) core_end_child(false);
+        mispredictions += stats->total.mispredictions > before;
+        if (stats->total.mispredictions > before && stats->plans == plans) core_end_child(false);
     }
     core_end_child(mispredictions > 8);
 }
@@ -176,18 +176,17 @@ static void nothing_is_planned_once_a_check_failed(void **state)
         if (!in_child_with(daemons[d])) continue;
         patient = d == 0;
         for (int i = 0; i < 20; i++) launch_period();
-        const struct sl_core *core = sl_core_running();
+        struct sl_core *core = sl_core_running();
         bool cancelled = core->stats.plans > 2 && core->schedule.active;
         atomic_fetch_add(&sl_check_failures, 1);
         launch(0, 1);
         cancelled &= !core->schedule.active;
         uint64_t plans = core->stats.plans, misses = core_misses();
         for (int i = 0; i < 20; i++) launch_period();
-        struct sl_run_summary summary;
-        sl_report_summary(core, &summary);
-        sl_stats_say(&core->stats, &summary, say);
+        sl_monitor_observe(core);
+        sl_stats_say(&core->stats, say);
         core_end_child(cancelled && core->stats.plans == plans && core_misses() > misses &&
-                       summary.checks_failed == 1 && strstr(said, "checks: 1 failed"));
+                       core->stats.checks_failed == 1 && strstr(said, "checks: 1 failed"));
     }
 }
 

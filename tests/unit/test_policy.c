@@ -124,7 +124,7 @@ static void the_dead_leave_first(void **state)
             assert_int_equal(sl_runtime_free(chunks[2], NULL), SL_OK);
             use(chunks[4]);
             assert_true(is_resident(chunks[0]) && is_resident(chunks[1]) && is_resident(chunks[3]));
-            assert_int_equal(sl_core_running()->stats.total.bytes_out, 0);
+            assert_int_equal(sl_stats_bytes(sl_core_running()->stats.total.bytes_out), 0);
             end_child();
         }
         await(child);
@@ -210,10 +210,10 @@ static void check_late(bool everything)
         if (sl_schedule_peek(&core->schedule, false, &pending))
             sl_schedule_issue_pending(&core->schedule, false, &pending);
         assert_true(is_resident(chunks[1]));
-        assert_int_equal(core->stats.in_by_cause[SL_CAUSE_LATE], CHUNK);
-        assert_int_equal(core->stats.in_by_cause[SL_CAUSE_PLAN], CHUNK);
+        assert_int_equal(core->stats.total.bytes_in[SL_CAUSE_LATE], CHUNK);
+        assert_int_equal(core->stats.total.bytes_in[SL_CAUSE_PLAN], CHUNK);
         assert_int_equal(core->stats.total.late_prefetches, 1);
-        assert_int_equal(core->stats.total.bytes_in, 2 * CHUNK);
+        assert_int_equal(sl_stats_bytes(core->stats.total.bytes_in), 2 * CHUNK);
         end_child();
     }
     await(child);
@@ -256,7 +256,8 @@ static void use_four(uint64_t first, uint64_t *others)
 
 /* Each launch needs all of the budget: what the second one lacks can only come into the frame of what the
  * program frees in front of it. It comes with the free, not with the launch. A daemon's thread may take the
- * free's eviction first and a plan may begin between the two: then the launch may be earlier than the fetch. */
+ * free's eviction first and a plan may begin between the two: then the launch may be earlier than the fetch.
+ */
 static void check_frame_of_a_free(const char *daemon, bool async)
 {
     struct sl_backend backend;
@@ -268,7 +269,9 @@ static void check_frame_of_a_free(const char *daemon, bool async)
         uint64_t kept[4], in = 0, late = 0;
         for (int c = 0; c < 4; c++) kept[c] = core_take_at(1 + (uint64_t)c, CHUNK);
         for (int step = 0; step < 80; step++) {
-            if (step == 40) in = core->stats.total.bytes_in, late = core->stats.in_by_cause[SL_CAUSE_LATE];
+            if (step == 40)
+                in = sl_stats_bytes(core->stats.total.bytes_in),
+                late = core->stats.total.bytes_in[SL_CAUSE_LATE];
             uint64_t passing = core_take_at(9, CHUNK);
             use_four(passing, kept);
             if (async)
@@ -277,8 +280,8 @@ static void check_frame_of_a_free(const char *daemon, bool async)
                 assert_int_equal(sl_runtime_free(passing, NULL), SL_OK);
             use_four(kept[3], kept);
         }
-        assert_int_equal(core->stats.total.bytes_in - in, 40 * CHUNK);
-        uint64_t late_again = core->stats.in_by_cause[SL_CAUSE_LATE] - late;
+        assert_int_equal(sl_stats_bytes(core->stats.total.bytes_in) - in, 40 * CHUNK);
+        uint64_t late_again = core->stats.total.bytes_in[SL_CAUSE_LATE] - late;
         assert_true(late_again <= (strcmp(daemon, "inline") ? 40 / 2 * CHUNK : 0));
         end_child();
     }

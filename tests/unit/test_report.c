@@ -169,29 +169,29 @@ static void the_summary_is_that_of_the_core(void **state)
     static const char *const daemons[] = {"inline", "thread"};
     for (int d = 0; d < 2; d++) {
         if (!core_in_child(daemons[d])) continue;
-        const struct sl_core *core = sl_core_running();
-        struct sl_run_summary summary;
+        struct sl_core *core = sl_core_running();
+        const struct sl_stats *stats_of = &core->stats;
         memory = core_take(8 * SL_MIB);
         uint64_t gone = core_take(3 * SL_MIB);
         assert_int_equal(sl_runtime_free(gone, NULL), SL_OK);
         launch_some();
-        sl_report_summary(core, &summary);
-        assert_int_equal(summary.budget_bytes, 64 * SL_MIB);
-        assert_int_equal(summary.chunk_bytes, 2 * SL_MIB);
-        assert_int_equal(summary.need_bytes, 11 * SL_MIB);
-        assert_int_equal(summary.live_bytes, 8 * SL_MIB);
-        assert_in_range(summary.chunks, 6, 7);
-        assert_in_range(summary.placed_bytes, summary.placed_live_bytes, 14 * SL_MIB);
-        assert_int_equal(summary.placed_live_bytes, 11 * SL_MIB);
-        assert_int_equal(summary.pinned_peak_bytes, 0);
-        assert_int_equal(summary.fed, LAUNCHES + 3); /* two allocations and a free */
-        assert_in_range(summary.predicted, LAUNCHES - 8, LAUNCHES - 1);
-        assert_int_equal(summary.primed, 0);
-        assert_int_equal(summary.memory, SL_MEMORY_MOVED);
-        assert_int_equal(summary.link_in_bytes_per_s, core->migrator.link_in_bytes_per_s);
-        assert_string_equal(summary.policy, "plan");
-        assert_string_equal(summary.daemon, daemons[d]);
-        core_end_child(!summary.complete);
+        sl_monitor_observe(core);
+        assert_int_equal(stats_of->budget_bytes, 64 * SL_MIB);
+        assert_int_equal(stats_of->chunk_bytes, 2 * SL_MIB);
+        assert_int_equal(stats_of->need_bytes, 11 * SL_MIB);
+        assert_int_equal(stats_of->live_bytes, 8 * SL_MIB);
+        assert_in_range(stats_of->chunks, 6, 7);
+        assert_in_range(stats_of->placed_bytes, stats_of->placed_live_bytes, 14 * SL_MIB);
+        assert_int_equal(stats_of->placed_live_bytes, 11 * SL_MIB);
+        assert_int_equal(stats_of->pinned_peak_bytes, 0);
+        assert_int_equal(stats_of->fed, LAUNCHES + 3); /* two allocations and a free */
+        assert_in_range(stats_of->predicted, LAUNCHES - 8, LAUNCHES - 1);
+        assert_int_equal(stats_of->primed, 0);
+        assert_int_equal(stats_of->memory, SL_MEMORY_MOVED);
+        assert_int_equal(stats_of->link_in_bytes_per_s, core->migrator.link_in_bytes_per_s);
+        assert_string_equal(stats_of->policy, "plan");
+        assert_string_equal(stats_of->daemon, daemons[d]);
+        core_end_child(true);
     }
 }
 

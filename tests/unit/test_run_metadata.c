@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "base/intern.h"
-#include "core/run_metadata.h"
 #include "core_fixture.h"
 #include "trace_file.h"
 
@@ -38,7 +37,7 @@ static void values_take_no_room_among_texts(void **state)
     struct sl_core *core = sl_core_running();
     for (uint64_t i = 1; i <= CHANGES; i++) {
         atomic_store(&core->stats.plans, i);
-        sl_run_metadata_end(&core->recorder, &core->history, &core->migrator, &core->stats);
+        sl_record_end(&core->recorder, &core->stats, &core->migrator);
     }
     assert_string_equal(sl_intern("something new"), "something new");
     core_stop(state);

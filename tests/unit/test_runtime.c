@@ -126,9 +126,9 @@ static struct outcome run(const char *policy, const char *daemon, const char *bu
         struct sl_core *core = sl_core_running();
         outcome.stats_iterations = core->stats.iteration;
         outcome.misses_last = core->stats.iterations[core->stats.iteration - 1].demand_misses;
-        outcome.bytes_in = core->stats.iterations[core->stats.iteration - 1].bytes_in;
-        outcome.ahead = core->stats.in_by_cause[SL_CAUSE_PLAN];
-        outcome.late = core->stats.in_by_cause[SL_CAUSE_LATE];
+        outcome.bytes_in = sl_stats_bytes(core->stats.iterations[core->stats.iteration - 1].bytes_in);
+        outcome.ahead = core->stats.total.bytes_in[SL_CAUSE_PLAN];
+        outcome.late = core->stats.total.bytes_in[SL_CAUSE_LATE];
         outcome.late_prefetches = core->stats.total.late_prefetches;
         sl_runtime_stop(false);
         outcome.peak = books->peak_resident_bytes;

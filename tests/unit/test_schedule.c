@@ -105,7 +105,7 @@ static void what_is_freed_behind_a_launch_is_not_copied(void **state)
     (void)state;
     sl_tick first = core->ticks.now + 3;
     sl_chunk goes = chunk_of(used_block()), other = chunk_of(used_block());
-    uint64_t before = core->stats.total.bytes_out;
+    uint64_t before = sl_stats_bytes(core->stats.total.bytes_out);
     struct sl_plan_action actions[] = {{SL_ACTION_DISCARD, goes, first, first + 2, SL_NONE},
                                        {SL_ACTION_DISCARD, other, first, first + 2, SL_NONE}};
     struct sl_pending pending;
@@ -122,7 +122,7 @@ static void what_is_freed_behind_a_launch_is_not_copied(void **state)
     begin(first + 1); /* it was not freed after all */
     end(first + 1);
     assert_int_equal(content_of(other), SL_CONTENT_HOST);
-    assert_int_equal(core->stats.total.bytes_out - before, CHUNK);
+    assert_int_equal(sl_stats_bytes(core->stats.total.bytes_out) - before, CHUNK);
 }
 
 static void what_is_about_to_die_is_not_brought(void **state)
@@ -135,7 +135,7 @@ static void what_is_about_to_die_is_not_brought(void **state)
     sl_lock(&core->migrator.out.lock);
     assert_int_not_equal(sl_migrator_evict(&core->migrator, comes, NULL, SL_CAUSE_DEMAND), 0);
     sl_unlock(&core->migrator.out.lock);
-    uint64_t before = core->stats.total.bytes_in;
+    uint64_t before = sl_stats_bytes(core->stats.total.bytes_in);
     carry_out(actions, 1);
     begin(first);
     end(first);
@@ -144,7 +144,7 @@ static void what_is_about_to_die_is_not_brought(void **state)
     die(comes, SL_CONTENT_DEAD);
     end(first);
     assert_int_equal(content_of(comes), SL_CONTENT_RESIDENT_DEAD);
-    assert_int_equal(core->stats.total.bytes_in, before);
+    assert_int_equal(sl_stats_bytes(core->stats.total.bytes_in), before);
 }
 
 /* Whether evictions are kept off while the device is asked for memory. */

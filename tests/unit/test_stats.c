@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 static struct sl_stats stats;
-static const struct sl_run_summary nothing = {.memory = SL_MEMORY_MOVED};
 
 static int start(void **state)
 {
@@ -67,14 +66,14 @@ static void movements_count_as_what_they_are(void **state)
     for (uint64_t k = 0; k < 4; k++)
         for (uint64_t cause = SL_CAUSE_PLAN; cause <= SL_CAUSE_LATE; cause++)
             sl_stats_moved(&stats, kinds[k], (enum sl_move_cause)cause, 1, (k * 3 + cause + 1) * 1000);
-    assert_int_equal(stats.total.bytes_out, 1000 + 2000 + 3000);
+    assert_int_equal(sl_stats_bytes(stats.total.bytes_out), 1000 + 2000 + 3000);
     for (uint64_t cause = 0; cause < 3; cause++) {
-        assert_int_equal(stats.out_by_cause[cause], (cause + 1) * 1000);
-        assert_int_equal(stats.in_by_cause[cause], (cause + 7) * 1000);
+        assert_int_equal(stats.total.bytes_out[cause], (cause + 1) * 1000);
+        assert_int_equal(stats.total.bytes_in[cause], (cause + 7) * 1000);
     }
-    assert_int_equal(stats.total.bytes_in, 7000 + 8000 + 9000);
-    assert_int_equal(sl_stats_now(&stats)->bytes_in, stats.total.bytes_in);
-    assert_int_equal(sl_stats_now(&stats)->bytes_out, stats.total.bytes_out);
+    assert_int_equal(sl_stats_bytes(stats.total.bytes_in), 7000 + 8000 + 9000);
+    assert_int_equal(sl_stats_bytes(sl_stats_now(&stats)->bytes_in), sl_stats_bytes(stats.total.bytes_in));
+    assert_int_equal(sl_stats_bytes(sl_stats_now(&stats)->bytes_out), sl_stats_bytes(stats.total.bytes_out));
     assert_int_equal(stats.dropped_bytes, 4000 + 5000 + 6000);
     assert_int_equal(stats.populated_bytes, 10000 + 11000 + 12000);
     assert_int_equal(stats.total.late_prefetches, 1); /* the late fetch: only copies are waited for */
@@ -103,13 +102,15 @@ static void the_peak_is_the_most(void **state)
 
 /* --- what is written --- */
 
-static char *printed(const struct sl_run_summary *summary)
+static const struct sl_stats *const devices[] = {&stats, &stats};
+
+static char *printed(uint32_t count, bool complete)
 {
     char *text = NULL;
     size_t bytes;
     FILE *memory = open_memstream(&text, &bytes);
     assert_non_null(memory);
-    sl_stats_print(memory, &stats, summary);
+    sl_stats_print(memory, devices, count, complete);
     fclose(memory);
     return text;
 }
@@ -123,37 +124,38 @@ static void assert_says(const char *text, const char *what)
 static void every_figure_stands_under_its_name(void **state)
 {
     (void)state;
-    const struct sl_run_summary summary = {.budget_bytes = 101,
-                                           .chunk_bytes = 102,
-                                           .need_bytes = 103,
-                                           .live_bytes = 104,
-                                           .chunks = 105,
-                                           .policy = "plan",
-                                           .daemon = "inline",
-                                           .predicted = 106,
-                                           .fed = 107,
-                                           .link_in_bytes_per_s = 108,
-                                           .link_out_bytes_per_s = 109,
-                                           .placed_bytes = 110,
-                                           .placed_live_bytes = 111,
-                                           .pinned_peak_bytes = 112,
-                                           .primed = 113,
-                                           .complete = true};
     struct sl_counts *iterations = stats.iterations;
-    stats = (struct sl_stats){.total = {201, 202, 203, 204, 205, 206, 207, 208, 1000000009},
-                              .iterations = iterations,
-                              .in_by_cause = {211, 212, 213},
-                              .out_by_cause = {214, 215, 216},
-                              .populated_bytes = 217,
-                              .dropped_bytes = 218,
-                              .unused_bytes = 219,
-                              .peak_occupied_bytes = 220,
-                              .plans = 221,
-                              .mispredictions = 222,
-                              .oversize_launches = 223,
-                              .plan_ns = 2000000224,
-                              .plans_late = 225,
-                              .plan_longest_ns = 227};
+    stats = (struct sl_stats){
+        .total = {201, 202, 203, 204, 205, {211, 212, 213}, {214, 215, 216}, 208, 1000000009},
+        .iterations = iterations,
+        .budget_bytes = 101,
+        .chunk_bytes = 102,
+        .need_bytes = 103,
+        .live_bytes = 104,
+        .chunks = 105,
+        .policy = "plan",
+        .daemon = "inline",
+        .predicted = 106,
+        .fed = 107,
+        .link_in_bytes_per_s = 108,
+        .link_out_bytes_per_s = 109,
+        .placed_bytes = 110,
+        .placed_live_bytes = 111,
+        .pinned_peak_bytes = 112,
+        .primed = 113,
+        .host_limit_bytes = 114,
+        .checks_failed = 115,
+        .link_sharers = 116,
+        .populated_bytes = 217,
+        .dropped_bytes = 218,
+        .unused_bytes = 219,
+        .peak_occupied_bytes = 220,
+        .plans = 221,
+        .total.mispredictions = 222,
+        .oversize_launches = 223,
+        .plan_ns = 2000000224,
+        .plans_late = 225,
+        .plan_longest_ns = 227};
     iterations[0].launches = 301;
     static const char *const says[] = {
         "\"version\": 1, \"complete\": true,",
@@ -165,19 +167,29 @@ static void every_figure_stands_under_its_name(void **state)
         "\"plan_launch_seconds_most\": 0.000000227, \"mispredictions\": 222, \"oversize_launches\": 223,",
         "\"predicted\": 106, \"fed\": 107, \"primed\": 113,",
         "\"placed_bytes\": 110, \"placed_live_bytes\": 111,",
-        "\"pinned_peak_bytes\": 112,",
-        "\"link_in_bytes_per_s\": 108, \"link_out_bytes_per_s\": 109,",
+        "\"pinned_peak_bytes\": 112, \"host_limit_bytes\": 114,",
+        "\"checks_failed\": 115,",
+        "\"link_sharers\": 116, \"link_in_bytes_per_s\": 108, \"link_out_bytes_per_s\": 109,",
         "\"bytes_in_by_cause\": {\"plan\": 211, \"demand\": 212, \"late\": 213},",
         "\"bytes_out_by_cause\": {\"plan\": 214, \"demand\": 215, \"late\": 216},",
         "\"total\": {\"launches\": 201, \"demand_misses\": 202, \"late_prefetches\": 203, "
-        "\"remote_bytes\": 204, \"pinned_bytes\": 205, \"bytes_in\": 206, \"bytes_out\": 207, "
+        "\"remote_bytes\": 204, \"pinned_bytes\": 205, \"bytes_in\": 636, \"bytes_out\": 645, "
         "\"stalls\": 208, \"stall_seconds\": 1.000000009}",
         "{\"number\": 1, \"launches\": 301,",
     };
-    char *text = printed(&summary);
+    char *text = printed(1, true);
     assert_memory_equal(text, SL_STATS_MARKER, strlen(SL_STATS_MARKER));
     for (size_t i = 0; i < sizeof says / sizeof *says; i++) assert_says(text, says[i]);
     assert_string_equal(text + strlen(text) - 4, "}]}\n");
+    free(text);
+}
+
+static void further_devices_are_within_the_first(void **state)
+{
+    (void)state;
+    char *text = printed(2, true);
+    assert_says(text, ",\n \"other_devices\": [\n" SL_STATS_MARKER);
+    assert_string_equal(text + strlen(text) - 6, "}]}]}\n");
     free(text);
 }
 
@@ -185,18 +197,18 @@ static void every_figure_stands_under_its_name(void **state)
 static void iterations_are_listed_that_had_launches(void **state)
 {
     (void)state;
-    char *text = printed(&nothing);
+    char *text = printed(1, false);
     assert_says(text, "\"complete\": false");
     assert_says(text, "{\"number\": 1, \"launches\": 0,");
     assert_null(strstr(text, "\"number\": 2"));
     free(text);
     sl_stats_launched(&stats);
     sl_stats_next_iteration(&stats);
-    text = printed(&nothing);
+    text = printed(1, false);
     assert_null(strstr(text, "\"number\": 2"));
     free(text);
     sl_stats_launched(&stats);
-    text = printed(&nothing);
+    text = printed(1, false);
     assert_says(text, "},\n  {\"number\": 2, \"launches\": 1,");
     free(text);
 }
@@ -225,15 +237,15 @@ static void only_statistics_are_replaced(void **state)
     char folder[] = "/tmp/sluice-stats-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/s.json", folder);
-    assert_int_equal(sl_stats_write(&stats, &nothing, path), SL_OK);
-    assert_int_equal(sl_stats_write(&stats, &nothing, path), SL_OK);
+    assert_int_equal(sl_stats_write(devices, 1, false, path), SL_OK);
+    assert_int_equal(sl_stats_write(devices, 1, false, path), SL_OK);
     assert_begins(path, SL_STATS_MARKER);
     fill(path, "a letter");
-    assert_int_equal(sl_stats_write(&stats, &nothing, path), SL_ERR_IO);
+    assert_int_equal(sl_stats_write(devices, 1, false, path), SL_ERR_IO);
     assert_begins(path, "a letter");
     unlink(path);
     rmdir(folder);
-    assert_int_equal(sl_stats_write(&stats, &nothing, path), SL_ERR_IO); /* there is no such folder */
+    assert_int_equal(sl_stats_write(devices, 1, false, path), SL_ERR_IO); /* there is no such folder */
 }
 
 /* --- what is said --- */
@@ -247,36 +259,36 @@ static void say(const char *text)
     strcat(strcat(said, text), "\n");
 }
 
-static const char *saying(const struct sl_run_summary *summary)
+static const char *saying(void)
 {
     said[0] = 0;
-    sl_stats_say(&stats, summary, say);
+    sl_stats_say(&stats, say);
     return said;
 }
 
 static void the_summary_says_what_there_was(void **state)
 {
     (void)state;
-    struct sl_run_summary summary = {.memory = SL_MEMORY_MOVED,
-                                     .need_bytes = 3 * SL_GIB,
-                                     .budget_bytes = SL_GIB,
-                                     .chunk_bytes = 2 * SL_MIB,
-                                     .predicted = 3,
-                                     .fed = 4};
-    SL_COUNT(&stats, bytes_in, 5 * SL_MIB);
+    stats.memory = SL_MEMORY_MOVED;
+    stats.need_bytes = 3 * SL_GIB;
+    stats.budget_bytes = SL_GIB;
+    stats.chunk_bytes = 2 * SL_MIB;
+    stats.predicted = 3;
+    stats.fed = 4;
+    SL_COUNT(&stats, bytes_in[SL_CAUSE_DEMAND], 5 * SL_MIB);
     SL_COUNT(&stats, stalls, 2);
     SL_COUNT(&stats, stall_ns, 1500000000);
-    const char *text = saying(&summary);
+    const char *text = saying();
     assert_says(text, "needed 3 GiB, was given 1 GiB, used 0 B; chunks of 2 MiB\n");
     assert_says(
         text, "moved: 5 MiB in, 0 B out; 0 launches, 0 demand misses, 0 late prefetches, 2 stalls (1.500 s)");
     assert_says(text, "0 plans, 0 mispredictions, 75.0 % of 4 events predicted");
     assert_null(strstr(text, "placed"));
     assert_null(strstr(text, "pinned"));
-    summary.placed_bytes = 4 * SL_MIB;
-    summary.placed_live_bytes = 3 * SL_MIB;
-    summary.pinned_peak_bytes = SL_MIB;
-    text = saying(&summary);
+    stats.placed_bytes = 4 * SL_MIB;
+    stats.placed_live_bytes = 3 * SL_MIB;
+    stats.pinned_peak_bytes = SL_MIB;
+    text = saying();
     assert_says(text, "placed: chunks held 4 MiB for 3 MiB of data, 25.0 % of it unused\n");
     assert_says(text, "pinned: 1 MiB of it lay in pinned host memory");
 }
@@ -285,14 +297,14 @@ static void the_summary_says_what_there_was(void **state)
 static void what_is_not_moved_is_said_shortly(void **state)
 {
     (void)state;
-    struct sl_run_summary summary = {.memory = SL_MEMORY_NOTED, .need_bytes = SL_GIB};
+    stats.memory = SL_MEMORY_NOTED;
+    stats.need_bytes = SL_GIB;
     sl_stats_launched(&stats);
-    assert_string_equal(saying(&summary),
-                        "recorded only: the program used 1 GiB of device memory; 1 launches, "
-                        "0.0 % of 0 events predicted\n");
-    summary.memory = SL_MEMORY_PAGED;
-    assert_string_equal(saying(&summary), "left to the driver: the program needed 1 GiB, 0 B were free; "
-                                          "1 launches, 0.0 % of 0 events predicted\n");
+    assert_string_equal(saying(), "recorded only: the program used 1 GiB of device memory; 1 launches, "
+                                  "0.0 % of 0 events predicted\n");
+    stats.memory = SL_MEMORY_PAGED;
+    assert_string_equal(saying(), "left to the driver: the program needed 1 GiB, 0 B were free; "
+                                  "1 launches, 0.0 % of 0 events predicted\n");
 }
 
 int main(void)
@@ -304,6 +316,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_movements_record_says_what_moved, start, stop),
         cmocka_unit_test_setup_teardown(the_peak_is_the_most, start, stop),
         cmocka_unit_test_setup_teardown(every_figure_stands_under_its_name, start, stop),
+        cmocka_unit_test_setup_teardown(further_devices_are_within_the_first, start, stop),
         cmocka_unit_test_setup_teardown(iterations_are_listed_that_had_launches, start, stop),
         cmocka_unit_test_setup_teardown(only_statistics_are_replaced, start, stop),
         cmocka_unit_test_setup_teardown(the_summary_says_what_there_was, start, stop),

@@ -25,23 +25,23 @@ static bool shows(uint64_t looked_ns, const char *text)
     return false;
 }
 
-static struct sl_monitor_figures *begin(void)
+static struct sl_stats *begin(void)
 {
-    struct sl_monitor_figures *figures = &record.figures[0];
+    struct sl_stats *figures = &record.figures[0];
     memset(&record, 0, sizeof(record));
     record.devices = 1;
-    *figures = (struct sl_monitor_figures){.updated = 500 * MS,
-                                           .steps = 9,
-                                           .step_began = 400 * MS,
-                                           .step_time = 20 * MS,
-                                           .step = {.launches = 50, .stalls = 3}};
+    *figures = (struct sl_stats){.updated_ns = 500 * MS,
+                                 .steps = 9,
+                                 .step_began_ns = 400 * MS,
+                                 .step_time_ns = 20 * MS,
+                                 .step = {.launches = 50, .stalls = 3}};
     return figures;
 }
 
 static void stalls_are_a_part_of_the_step(void **state)
 {
     (void)state;
-    struct sl_monitor_figures *figures = begin();
+    struct sl_stats *figures = begin();
     figures->device_step_ns = 20 * MS;
     figures->device_stall_ns = 15 * MS;
     assert_true(shows(500 * MS, "by the device's clock 20.0 ms: 15.0 ms stalled (75.0 %), 5.00 ms not"));
@@ -53,7 +53,7 @@ static void stalls_are_a_part_of_the_step(void **state)
 static void stalls_of_several_streams_are_no_part(void **state)
 {
     (void)state;
-    struct sl_monitor_figures *figures = begin();
+    struct sl_stats *figures = begin();
     figures->device_step_ns = 20 * MS;
     figures->device_stall_ns = 52 * MS;
     assert_true(shows(500 * MS, "by the device's clock 20.0 ms; its streams stalled for 52.0 ms together"));
@@ -63,8 +63,8 @@ static void stalls_of_several_streams_are_no_part(void **state)
 static void a_misprediction_was_some_time_ago(void **state)
 {
     (void)state;
-    struct sl_monitor_figures *figures = begin();
-    figures->mispredicted = figures->updated;
+    struct sl_stats *figures = begin();
+    figures->mispredicted_ns = figures->updated_ns;
     strcpy(figures->came, "adamw");
     assert_true(shows(502 * MS, "2.00 ms ago came adamw"));
     assert_true(shows(500 * MS, "just now came adamw"));

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/live.h"
+#include "core/report.h"
 #include "tools/command/commands.h"
 #include "tools/text/command_line.h"
 #include "tools/text/messages.h"
@@ -21,7 +21,7 @@ static void print_text(const struct sl_live_record *record)
     if (live->state == SL_LIVE_SEEN)
         puts("no statistics yet");
     else
-        sl_stats_say(&record->stats, &live->summary, print_line);
+        sl_stats_say(&record->stats, print_line);
 }
 
 int command_stats(int argc, char **argv)
@@ -46,7 +46,7 @@ int command_stats(int argc, char **argv)
     if (read == SL_ERR_IO) return failure("cannot read %s: %s", path, strerror(errno));
     if (read) return failure("%s: not readable statistics of a run: %s", path, sl_status_text(read));
     if (json)
-        sl_stats_print(stdout, &record->stats, &record->live.summary);
+        sl_stats_print(stdout, (const struct sl_stats *[]){&record->stats}, 1, false);
     else
         print_text(record);
     sl_live_free(record);

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/options_path.h"
-#include "core/live.h"
+#include "core/report.h"
 
 #define IN_MEMORY "/dev/shm/sluice-XXXXXX"
 #define ON_DISK "/tmp/sluice-XXXXXX"
@@ -70,8 +70,9 @@ static void report(const char *path)
     const struct sl_live *live = &record->live;
     if (live->state == SL_LIVE_COUNTED) {
         sl_log_open(live->verbose, live->log);
-        if (live->stats[0]) sl_stats_write(&record->stats, &live->summary, live->stats);
-        if (live->verbose >= 1) sl_stats_say(&record->stats, &live->summary, to_log);
+        if (live->stats[0])
+            sl_stats_write((const struct sl_stats *[]){&record->stats}, 1, false, live->stats);
+        if (live->verbose >= 1) sl_stats_say(&record->stats, to_log);
     }
     unlink(path);
     sl_live_free(record);

@@ -1,6 +1,6 @@
 /* Reports a run that could not report itself. `sluice run` becomes its command, and leaves behind a watcher
  * process that waits for the command's end. If a signal ended a process of the command, the watcher writes
- * the statistics and the summary from the process's live file (live.h).
+ * the statistics and the summary from the process's live file (report.h).
  *
  * The command does not notice the watcher: it is not a child of the command and not in its group or session,
  * has none of its files except stderr for a summary, ignores signals, and ends with the command. */

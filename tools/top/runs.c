@@ -29,7 +29,7 @@ static void defuse(struct sl_monitor_record *record)
     sl_defuse(record->program);
     sl_defuse(record->rank);
     for (uint32_t d = 0; d < record->devices; d++) {
-        struct sl_monitor_figures *figures = &record->figures[d];
+        struct sl_stats *figures = &record->figures[d];
         sl_defuse(figures->policy);
         sl_defuse(figures->daemon);
         sl_defuse(figures->expected);
@@ -76,35 +76,30 @@ void runs_free(struct runs *runs)
     *runs = (struct runs){0};
 }
 
-bool run_has_step(const struct sl_monitor_figures *figures)
+bool run_has_step(const struct sl_stats *figures)
 {
-    return figures->step_time != 0;
+    return figures->step_time_ns != 0;
 }
 
-uint64_t run_bytes(const uint64_t by_cause[3])
-{
-    return by_cause[0] + by_cause[1] + by_cause[2];
-}
-
-uint64_t run_other_ns(const struct sl_monitor_figures *figures)
+uint64_t run_other_ns(const struct sl_stats *figures)
 {
     return figures->device_step_ns > figures->device_stall_ns
                ? figures->device_step_ns - figures->device_stall_ns
                : 0;
 }
 
-double run_speed(const struct sl_monitor_figures *figures, const uint64_t by_cause[3])
+double run_speed(const struct sl_stats *figures, const _Atomic uint64_t by_cause[SL_STATS_CAUSES])
 {
-    uint64_t step_ns = figures->device_step_ns ? figures->device_step_ns : figures->step_time;
-    return run_has_step(figures) ? 1e9 * (double)run_bytes(by_cause) / (double)step_ns : 0;
+    uint64_t step_ns = figures->device_step_ns ? figures->device_step_ns : figures->step_time_ns;
+    return run_has_step(figures) ? 1e9 * (double)sl_stats_bytes(by_cause) / (double)step_ns : 0;
 }
 
-const char *run_plan_text(const struct sl_monitor_figures *figures)
+const char *run_plan_text(const struct sl_stats *figures)
 {
     static const char *const texts[] = {
-        [SL_MONITOR_NONE_NEEDED] = "not needed", [SL_MONITOR_LEARNING] = "learning",
-        [SL_MONITOR_MAKING] = "being made",      [SL_MONITOR_FOLLOWED] = "followed",
-        [SL_MONITOR_DEVIATED] = "deviated from", [SL_MONITOR_NOT_MADE] = "none by this policy",
+        [SL_PLAN_STATE_NOT_NEEDED] = "not needed",  [SL_PLAN_STATE_LEARNING] = "learning",
+        [SL_PLAN_STATE_MAKING] = "being made",      [SL_PLAN_STATE_FOLLOWED] = "followed",
+        [SL_PLAN_STATE_DEVIATED] = "deviated from", [SL_PLAN_STATE_NOT_MADE] = "none by this policy",
     };
-    return figures->plan < sizeof(texts) / sizeof(*texts) ? texts[figures->plan] : "unknown";
+    return figures->plan_state < sizeof(texts) / sizeof(*texts) ? texts[figures->plan_state] : "unknown";
 }

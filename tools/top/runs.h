@@ -24,15 +24,13 @@ void runs_free(struct runs *runs); /* accepts a zeroed one */
 /* --- what the figures of a device say */
 
 /* What a rate is computed from: the last whole step; or nothing, before one has ended. */
-bool run_has_step(const struct sl_monitor_figures *figures);
-/* Of all causes together. */
-uint64_t run_bytes(const uint64_t by_cause[3]);
+bool run_has_step(const struct sl_stats *figures);
 /* The part of the last step in which no stream stalled, by the device's clock. Stalls of several streams add
  * up, so it may be less. */
-uint64_t run_other_ns(const struct sl_monitor_figures *figures);
+uint64_t run_other_ns(const struct sl_stats *figures);
 /* Bytes a second over the last step, by the device's clock if that is known; 0 without one. */
-double run_speed(const struct sl_monitor_figures *figures, const uint64_t by_cause[3]);
+double run_speed(const struct sl_stats *figures, const _Atomic uint64_t by_cause[SL_STATS_CAUSES]);
 /* One word: "followed". */
-const char *run_plan_text(const struct sl_monitor_figures *figures);
+const char *run_plan_text(const struct sl_stats *figures);
 
 #endif

@@ -2,49 +2,69 @@
 #include "tools/text/json.h"
 #include "tools/top/top.h"
 
-static const char *const causes[] = {"plan", "demand", "late"};
+/* Writes figures of `of`, the structure in which they are, under their names. */
+static void write_figures(struct json *json, const void *of, const struct sl_figure *figures, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value = sl_figure_value(of, &figures[i]);
+        if (figures[i].form == SL_FIGURE_NS)
+            json_real(json, figures[i].name, (double)value * 1e-9, 9);
+        else
+            json_number(json, figures[i].name, value);
+    }
+}
+#define WRITE_FIGURES(json, of, figures)                                                                     \
+    write_figures(json, of, figures, sizeof(figures) / sizeof(*(figures)))
 
-static void write_sums(struct json *json, const char *key, const struct sl_monitor_sums *sums)
+static void write_causes(struct json *json, const char *key, const _Atomic uint64_t *by_cause)
 {
     json_object(json, key, false);
-    json_number(json, "launches", sums->launches);
-    json_number(json, "stalls", sums->stalls);
-    json_real(json, "stall_seconds", (double)sums->stall_ns * 1e-9, 9);
-    json_number(json, "unmeasured_stalls", sums->unmeasured_stalls);
-    json_number(json, "demand_misses", sums->demand_misses);
-    json_number(json, "late_prefetches", sums->late_prefetches);
-    json_number(json, "mispredictions", sums->mispredictions);
-    for (int direction = 0; direction < 2; direction++) {
-        json_object(json, direction ? "bytes_out" : "bytes_in", false);
-        for (int c = 0; c < 3; c++)
-            json_number(json, causes[c], direction ? sums->out_bytes[c] : sums->in_bytes[c]);
-        json_close(json);
-    }
+    for (int c = 0; c < SL_STATS_CAUSES; c++) json_number(json, sl_cause_names[c], by_cause[c]);
+    json_close(json);
+}
+
+static void write_sums(struct json *json, const char *key, const struct sl_counts *sums)
+{
+    static const struct sl_figure figures[] = {
+        {"launches", offsetof(struct sl_counts, launches)},
+        {"stalls", offsetof(struct sl_counts, stalls)},
+        {"stall_seconds", offsetof(struct sl_counts, stall_ns), SL_FIGURE_NS},
+        {"unmeasured_stalls", offsetof(struct sl_counts, unmeasured_stalls)},
+        {"demand_misses", offsetof(struct sl_counts, demand_misses)},
+        {"late_prefetches", offsetof(struct sl_counts, late_prefetches)},
+        {"mispredictions", offsetof(struct sl_counts, mispredictions)},
+    };
+    json_object(json, key, false);
+    WRITE_FIGURES(json, sums, figures);
+    write_causes(json, "bytes_in", sums->bytes_in);
+    write_causes(json, "bytes_out", sums->bytes_out);
     json_number(json, "remote_bytes", sums->remote_bytes);
     json_close(json);
 }
 
-static void write_kinds(struct json *json, const struct sl_monitor_figures *f)
+static void write_kinds(struct json *json, const struct sl_stats *f)
 {
-    json_real(json, "seen_seconds_before", (double)(f->updated - f->scanned) * 1e-9, 6);
-    json_real(json, "seen_for_seconds", (double)f->scan_time * 1e-9, 6);
+    static const struct sl_figure figures[] = {
+        {"allocated_bytes", offsetof(struct sl_kind_bytes, allocated_bytes)},
+        {"resident_bytes", offsetof(struct sl_kind_bytes, resident_bytes)},
+        {"arriving_bytes", offsetof(struct sl_kind_bytes, arriving_bytes)},
+        {"host_bytes", offsetof(struct sl_kind_bytes, host_bytes)},
+        {"empty_bytes", offsetof(struct sl_kind_bytes, empty_bytes)},
+    };
+    json_real(json, "seen_seconds_before", (double)(f->updated_ns - f->scanned_ns) * 1e-9, 6);
+    json_real(json, "seen_for_seconds", (double)f->scan_time_ns * 1e-9, 6);
     json_object(json, "kinds", false);
     for (int k = 0; k < SL_KINDS; k++) {
-        const struct sl_monitor_kind *kind = &f->kinds[k];
         json_object(json, sl_kind_names[k], false);
-        json_number(json, "allocated_bytes", kind->allocated_bytes);
-        json_number(json, "resident_bytes", kind->resident_bytes);
-        json_number(json, "arriving_bytes", kind->arriving_bytes);
-        json_number(json, "host_bytes", kind->host_bytes);
-        json_number(json, "empty_bytes", kind->empty_bytes);
+        WRITE_FIGURES(json, &f->kinds[k], figures);
         json_close(json);
     }
     json_close(json);
-    json_number(json, "unused_resident_bytes", f->unused_bytes);
+    json_number(json, "unused_resident_bytes", f->unallocated_bytes);
 }
 
 /* The last step by the device's clock. */
-static void write_device_step(struct json *json, const struct sl_monitor_figures *f)
+static void write_device_step(struct json *json, const struct sl_stats *f)
 {
     json_object(json, "device_step", false);
     json_real(json, "seconds", (double)f->device_step_ns * 1e-9, 9);
@@ -53,36 +73,40 @@ static void write_device_step(struct json *json, const struct sl_monitor_figures
     json_close(json);
 }
 
-static void write_memory(struct json *json, const struct sl_monitor_figures *f)
+static void write_memory(struct json *json, const struct sl_stats *f)
 {
+    static const struct sl_figure figures[] = {
+        {"budget_bytes", offsetof(struct sl_stats, budget_now_bytes)},
+        {"resident_bytes", offsetof(struct sl_stats, occupied_bytes)},
+        {"peak_resident_bytes", offsetof(struct sl_stats, peak_occupied_bytes)},
+        {"chunk_bytes", offsetof(struct sl_stats, chunk_bytes)},
+        {"allocated_bytes", offsetof(struct sl_stats, live_bytes)},
+        {"need_bytes", offsetof(struct sl_stats, need_bytes)},
+        {"pinned_bytes", offsetof(struct sl_stats, pinned_live_bytes)},
+        {"host_bytes", offsetof(struct sl_stats, host_bytes)},
+        {"host_limit_bytes", offsetof(struct sl_stats, host_limit_bytes)},
+        {"taken_bytes", offsetof(struct sl_stats, taken_bytes)},
+        {"lost_bytes", offsetof(struct sl_stats, lost_bytes)},
+    };
     json_object(json, "memory", false);
-    json_number(json, "budget_bytes", f->budget_bytes);
-    json_number(json, "resident_bytes", f->resident_bytes);
-    json_number(json, "peak_resident_bytes", f->peak_resident_bytes);
-    json_number(json, "chunk_bytes", f->chunk_bytes);
-    json_number(json, "allocated_bytes", f->live_bytes);
-    json_number(json, "need_bytes", f->need_bytes);
-    json_number(json, "pinned_bytes", f->pinned_bytes);
-    json_number(json, "host_bytes", f->host_bytes);
-    json_number(json, "host_limit_bytes", f->host_limit_bytes);
-    json_number(json, "taken_bytes", f->taken_bytes);
-    json_number(json, "lost_bytes", f->lost_bytes);
-    if (f->scanned) write_kinds(json, f);
+    WRITE_FIGURES(json, f, figures);
+    if (f->scanned_ns) write_kinds(json, f);
     json_close(json);
 }
 
-static void write_plan(struct json *json, const struct sl_monitor_figures *f)
+static void write_plan(struct json *json, const struct sl_stats *f)
 {
     json_object(json, "plan", false);
     json_text(json, "state", run_plan_text(f));
     json_number(json, "made", f->plans);
-    if (f->plan_taken) json_real(json, "age_seconds", (double)(f->updated - f->plan_taken) * 1e-9, 3);
+    if (f->plan_taken_ns)
+        json_real(json, "age_seconds", (double)(f->updated_ns - f->plan_taken_ns) * 1e-9, 3);
     json_number(json, "events", f->fed);
     json_number(json, "events_predicted", f->predicted);
     json_number(json, "oversize_launches", f->oversize_launches);
-    if (f->mispredicted) {
+    if (f->mispredicted_ns) {
         json_object(json, "last_misprediction", false);
-        json_real(json, "seconds_before", (double)(f->updated - f->mispredicted) * 1e-9, 3);
+        json_real(json, "seconds_before", (double)(f->updated_ns - f->mispredicted_ns) * 1e-9, 3);
         json_number(json, "event", f->mispredicted_event);
         json_text(json, "expected", f->expected);
         json_text(json, "came", f->came);
@@ -91,17 +115,16 @@ static void write_plan(struct json *json, const struct sl_monitor_figures *f)
     json_close(json);
 }
 
-static void write_device(struct json *json, uint64_t looked_ns, uint32_t number,
-                         const struct sl_monitor_figures *f)
+static void write_device(struct json *json, uint64_t looked_ns, uint32_t number, const struct sl_stats *f)
 {
-    uint64_t old_ns = looked_ns > f->updated ? looked_ns - f->updated : 0;
+    uint64_t old_ns = looked_ns > f->updated_ns ? looked_ns - f->updated_ns : 0;
     json_object(json, NULL, true);
     json_number(json, "device", number);
     json_text(json, "policy", f->policy);
     json_text(json, "daemon", f->daemon);
     json_real(json, "updated_seconds_ago", (double)old_ns * 1e-9, 3);
     json_number(json, "steps", f->steps);
-    if (run_has_step(f)) json_real(json, "step_seconds", (double)f->step_time * 1e-9, 9);
+    if (run_has_step(f)) json_real(json, "step_seconds", (double)f->step_time_ns * 1e-9, 9);
     if (f->device_step_ns) write_device_step(json, f);
     write_memory(json, f);
     json_object(json, "link", false);

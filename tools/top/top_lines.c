@@ -29,9 +29,9 @@ __attribute__((format(printf, 3, 4))) static void line(struct top_lines *lines, 
 static void write_title(struct top_lines *lines, const struct runs *runs,
                         const struct sl_monitor_record *record, uint32_t device)
 {
-    const struct sl_monitor_figures *f = &record->figures[device];
+    const struct sl_stats *f = &record->figures[device];
     char user[32] = "", rank[32] = "", number[32] = "", old[TIME_TEXT + 16] = "", time[TIME_TEXT];
-    uint64_t old_ns = runs->looked_ns > f->updated ? runs->looked_ns - f->updated : 0;
+    uint64_t old_ns = runs->looked_ns > f->updated_ns ? runs->looked_ns - f->updated_ns : 0;
     if (record->rank[0]) snprintf(rank, sizeof(rank), ", rank %.15s", record->rank);
     if (record->user != geteuid()) snprintf(user, sizeof(user), ", user %" PRIu64, record->user);
     if (record->devices > 1) snprintf(number, sizeof(number), ", device %" PRIu32, record->numbers[device]);
@@ -61,13 +61,13 @@ static const struct look looks[] = {
     [SL_KIND_UNKNOWN] = {"▚", "?", "unknown"},     [SL_KINDS] = {"░", "-", "unused"},
 };
 
-static void write_kinds(struct top_lines *lines, const struct sl_monitor_figures *f, bool unicode)
+static void write_kinds(struct top_lines *lines, const struct sl_stats *f, bool unicode)
 {
     char device[SL_BYTES_TEXT], host[SL_BYTES_TEXT], empty[SL_BYTES_TEXT], all[SL_BYTES_TEXT];
     line(lines, STYLE_DIM, "          %-11s %12s %12s %12s %12s", "", "on device", "host only", "no content",
          "allocated");
     for (int k = 0; k < SL_KINDS; k++) {
-        const struct sl_monitor_kind *kind = &f->kinds[k];
+        const struct sl_kind_bytes *kind = &f->kinds[k];
         if (!kind->allocated_bytes) continue;
         line(lines, STYLE_NONE, "          %s %-9s %12s %12s %12s %12s",
              unicode ? looks[k].mark : looks[k].ascii, looks[k].name,
@@ -75,37 +75,36 @@ static void write_kinds(struct top_lines *lines, const struct sl_monitor_figures
              sl_bytes_text(kind->empty_bytes, empty), sl_bytes_text(kind->allocated_bytes, all));
     }
     line(lines, STYLE_NONE, "          %s %-9s %12s", unicode ? looks[SL_KINDS].mark : looks[SL_KINDS].ascii,
-         looks[SL_KINDS].name, sl_bytes_text(f->unused_bytes, device));
+         looks[SL_KINDS].name, sl_bytes_text(f->unallocated_bytes, device));
 }
 
-static void write_memory(struct top_lines *lines, const struct sl_monitor_figures *f, unsigned width,
-                         bool unicode)
+static void write_memory(struct top_lines *lines, const struct sl_stats *f, unsigned width, bool unicode)
 {
     char resident[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], need[SL_BYTES_TEXT], bar[4 * MOST_BAR] = "";
     char taken[SL_BYTES_TEXT], lost[SL_BYTES_TEXT];
-    uint64_t rest = f->resident_bytes;
+    uint64_t rest = f->occupied_bytes;
     unsigned columns = width < LABEL + MOST_BAR + 2 ? width - LABEL - 2 : MOST_BAR, used = 0;
-    for (int k = 0; k < SL_KINDS && f->scanned; k++) {
+    for (int k = 0; k < SL_KINDS && f->scanned_ns; k++) {
         uint64_t part = f->kinds[k].resident_bytes < rest ? f->kinds[k].resident_bytes : rest;
         rest -= part;
-        used += add_marks(bar, sizeof(bar), columns, used, part, f->budget_bytes,
+        used += add_marks(bar, sizeof(bar), columns, used, part, f->budget_now_bytes,
                           unicode ? looks[k].mark : looks[k].ascii);
     }
-    used += add_marks(bar, sizeof(bar), columns, used, rest, f->budget_bytes,
+    used += add_marks(bar, sizeof(bar), columns, used, rest, f->budget_now_bytes,
                       unicode ? looks[SL_KINDS].mark : looks[SL_KINDS].ascii);
     while (used < columns && strlen(bar) + 1 < sizeof(bar)) used++, strcat(bar, " ");
     line(lines, STYLE_NONE, "  memory  [%s]", bar);
     line(lines, STYLE_NONE, "          %s resident of a budget of %s; the program needs %s",
-         sl_bytes_text(f->resident_bytes, resident), sl_bytes_text(f->budget_bytes, budget),
+         sl_bytes_text(f->occupied_bytes, resident), sl_bytes_text(f->budget_now_bytes, budget),
          sl_bytes_text(f->need_bytes, need));
     if (f->taken_bytes || f->lost_bytes)
         line(lines, STYLE_NONE, "          no more in the budget: %s taken past sluice, %s taken by others",
              sl_bytes_text(f->taken_bytes, taken), sl_bytes_text(f->lost_bytes, lost));
-    if (f->scanned) write_kinds(lines, f, unicode);
+    if (f->scanned_ns) write_kinds(lines, f, unicode);
 }
 
 /* Stalls are on the device's clock, so only a step by that clock has parts. */
-static void write_step(struct top_lines *lines, const struct sl_monitor_figures *f)
+static void write_step(struct top_lines *lines, const struct sl_stats *f)
 {
     char host[TIME_TEXT], device[TIME_TEXT], stall[TIME_TEXT], other[TIME_TEXT];
     if (!run_has_step(f)) {
@@ -113,7 +112,7 @@ static void write_step(struct top_lines *lines, const struct sl_monitor_figures 
         return;
     }
     line(lines, STYLE_NONE, "  step    %s, %.3g a second, number %" PRIu64 ", %" PRIu64 " launches%s",
-         time_text(f->step_time, host), 1e9 / (double)f->step_time, f->steps, f->step.launches,
+         time_text(f->step_time_ns, host), 1e9 / (double)f->step_time_ns, f->steps, f->step.launches,
          f->step.stalls ? "" : "; no stalls");
     if (!f->step.stalls) return;
     if (!f->device_step_ns) {
@@ -134,24 +133,23 @@ static void write_step(struct top_lines *lines, const struct sl_monitor_figures 
 }
 
 /* "plan 40 MiB, late 2 MiB": the causes that copied anything. */
-static void list_causes(const uint64_t by_cause[3], char *out, size_t room)
+static void list_causes(const _Atomic uint64_t by_cause[SL_STATS_CAUSES], char *out, size_t room)
 {
-    static const char *const causes[] = {"plan", "demand", "late"};
     char bytes[SL_BYTES_TEXT];
     out[0] = 0;
-    for (int c = 0; c < 3; c++) {
+    for (int c = 0; c < SL_STATS_CAUSES; c++) {
         size_t used = strlen(out);
         if (by_cause[c])
-            snprintf(out + used, room - used, "%s%s %s", used ? ", " : "", causes[c],
+            snprintf(out + used, room - used, "%s%s %s", used ? ", " : "", sl_cause_names[c],
                      sl_bytes_text(by_cause[c], bytes));
     }
     if (!out[0]) snprintf(out, room, "nothing");
 }
 
-static void write_link(struct top_lines *lines, const struct sl_monitor_figures *f, bool in)
+static void write_link(struct top_lines *lines, const struct sl_stats *f, bool in)
 {
-    const struct sl_monitor_sums *sums = run_has_step(f) ? &f->step : &f->total;
-    const uint64_t *by_cause = in ? sums->in_bytes : sums->out_bytes;
+    const struct sl_counts *sums = run_has_step(f) ? &f->step : &f->total;
+    const _Atomic uint64_t *by_cause = in ? sums->bytes_in : sums->bytes_out;
     uint64_t ceiling = in ? f->link_in_bytes_per_s : f->link_out_bytes_per_s;
     char speed[SL_BYTES_TEXT], most[SL_BYTES_TEXT], causes[4 * SL_BYTES_TEXT];
     double rate = run_speed(f, by_cause);
@@ -165,11 +163,12 @@ static void write_link(struct top_lines *lines, const struct sl_monitor_figures 
              sl_bytes_text(ceiling, most), causes);
 }
 
-static void write_plan(struct top_lines *lines, uint64_t looked_ns, const struct sl_monitor_figures *f)
+static void write_plan(struct top_lines *lines, uint64_t looked_ns, const struct sl_stats *f)
 {
     char age[TIME_TEXT + 8] = "", time[TIME_TEXT];
-    if (f->plan_taken) snprintf(age, sizeof(age), " for %s", time_text(f->updated - f->plan_taken, time));
-    line(lines, f->plan == SL_MONITOR_DEVIATED ? STYLE_YELLOW : STYLE_NONE,
+    if (f->plan_taken_ns)
+        snprintf(age, sizeof(age), " for %s", time_text(f->updated_ns - f->plan_taken_ns, time));
+    line(lines, f->plan_state == SL_PLAN_STATE_DEVIATED ? STYLE_YELLOW : STYLE_NONE,
          "  plan    %s%s; %" PRIu64 " made; %.1f %% of %" PRIu64 " events predicted", run_plan_text(f), age,
          f->plans, f->fed ? 100.0 * (double)f->predicted / (double)f->fed : 0.0, f->fed);
     line(lines, f->step.demand_misses + f->step.late_prefetches ? STYLE_YELLOW : STYLE_NONE,
@@ -180,20 +179,20 @@ static void write_plan(struct top_lines *lines, uint64_t looked_ns, const struct
     if (f->oversize_launches)
         line(lines, STYLE_YELLOW, "          %" PRIu64 " launches needed more than the budget",
              f->oversize_launches);
-    if (!f->mispredicted) return;
-    if (looked_ns > f->mispredicted)
-        line(lines, STYLE_DIM, "          %s ago came %s", time_text(looked_ns - f->mispredicted, time),
+    if (!f->mispredicted_ns) return;
+    if (looked_ns > f->mispredicted_ns)
+        line(lines, STYLE_DIM, "          %s ago came %s", time_text(looked_ns - f->mispredicted_ns, time),
              f->came);
     else
         line(lines, STYLE_DIM, "          just now came %s", f->came);
     line(lines, STYLE_DIM, "          expected was %s", f->expected);
 }
 
-static void write_host(struct top_lines *lines, const struct sl_monitor_figures *f)
+static void write_host(struct top_lines *lines, const struct sl_stats *f)
 {
     char host[SL_BYTES_TEXT], most[SL_BYTES_TEXT], pinned[SL_BYTES_TEXT];
     line(lines, STYLE_NONE, "  host    %s of %s, %s of it pinned", sl_bytes_text(f->host_bytes, host),
-         sl_bytes_text(f->host_limit_bytes, most), sl_bytes_text(f->pinned_bytes, pinned));
+         sl_bytes_text(f->host_limit_bytes, most), sl_bytes_text(f->pinned_live_bytes, pinned));
 }
 
 void top_write_lines(struct top_lines *lines, const struct runs *runs, unsigned width, bool unicode)
@@ -201,7 +200,7 @@ void top_write_lines(struct top_lines *lines, const struct runs *runs, unsigned 
     lines->count = 0;
     for (uint32_t r = 0; r < runs->count; r++)
         for (uint32_t d = 0; d < runs->all[r].devices; d++) {
-            const struct sl_monitor_figures *f = &runs->all[r].figures[d];
+            const struct sl_stats *f = &runs->all[r].figures[d];
             if (lines->count) line(lines, STYLE_NONE, "%s", "");
             write_title(lines, runs, &runs->all[r], d);
             write_memory(lines, f, width, unicode);
