@@ -98,6 +98,13 @@ void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t gi
     SL_CHECK_ALL(sl_budget_is_valid(budget));
 }
 
+uint64_t sl_budget_chunk(uint64_t budget_bytes)
+{
+    uint64_t chunk = SL_BLOCK_BYTES;
+    while (chunk < 32 * SL_MIB && chunk * 256 <= budget_bytes) chunk *= 2;
+    return chunk;
+}
+
 bool sl_budget_is_valid(const struct sl_budget *budget)
 {
     uint64_t free_bytes = budget->watch.free_at_start;

@@ -63,6 +63,10 @@ const char *sl_budget_remedy(const struct sl_budget *budget, uint64_t own_bytes,
 void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t given_bytes,
                       uint64_t wanted_bytes);
 
+/* The chunk size for a budget, if the user sets none: large enough for transfers at full speed, small enough
+ * that the budget holds many chunks. Thread-safe. */
+uint64_t sl_budget_chunk(uint64_t budget_bytes);
+
 /* The budget is at least the least, and at most the memory free at the start if the core moves chunks. Others
  * have not taken it below the least. Caller holds the order lock, or nothing runs yet. */
 bool sl_budget_is_valid(const struct sl_budget *budget);

@@ -19,13 +19,6 @@
 
 static char path[PATH_MAX]; /* an expanded option; not on the stack, which may be small */
 
-uint64_t sl_core_automatic_chunk(uint64_t budget_bytes)
-{
-    uint64_t chunk = SL_BLOCK_BYTES;
-    while (chunk < 32 * SL_MIB && chunk * 256 <= budget_bytes) chunk *= 2;
-    return chunk;
-}
-
 static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
 {
     if (!core->options->trace[0] || core->number) return SL_OK;
@@ -61,7 +54,7 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
     sl_budget_decide(&core->budget, free_bytes, core->options->device_budget, wanted.budget_bytes);
     *chunk_bytes = core->options->chunk ? core->options->chunk
                    : wanted.chunk_bytes ? wanted.chunk_bytes
-                                        : sl_core_automatic_chunk(core->budget.bytes);
+                                        : sl_budget_chunk(core->budget.bytes);
     core->budget.virtual_size_bytes = sl_core_virtual_size();
     core->host.share = core->number ? sl_core_started(0)->host.share : &core->host_share;
     if (!core->number)

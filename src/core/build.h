@@ -13,10 +13,6 @@ enum sl_status sl_core_build(struct sl_core *core);
 void sl_core_tear_down(struct sl_core *core, bool device_gone);
 void sl_core_delete(struct sl_core *core); /* accepts NULL */
 
-/* The chunk size for a budget, if the user sets none: large enough for transfers at full speed, small enough
- * that the budget holds many chunks. Thread-safe. */
-uint64_t sl_core_automatic_chunk(uint64_t budget_bytes);
-
 /* The device memory that the program sees, decided at the first call. Thread-safe. */
 uint64_t sl_core_virtual_size(void);
 

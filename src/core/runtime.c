@@ -303,3 +303,9 @@ enum sl_status sl_runtime_save_profile(void)
     }
     return saved;
 }
+
+struct sl_view sl_runtime_view(void)
+{
+    const struct sl_core *core = sl_core_running();
+    return (struct sl_view){&core->arena, &core->placement, &core->stats, &core->scanner.usage};
+}

@@ -18,6 +18,11 @@
 #include "core/sync.h"
 #include "device/backend.h"
 
+struct sl_arena;
+struct sl_placement;
+struct sl_stats;
+struct sl_usage;
+
 /* Reads the options and opens the log. Called once, from the shim's constructor; does not call CUDA and
  * starts no thread. */
 void sl_runtime_load(void);
@@ -95,5 +100,15 @@ void sl_runtime_waited(void);
 /* Writes the profile to SLUICE_PROFILE. SL_ERR_UNSUPPORTED: the core does not run, no profile is asked for,
  * no iteration has repeated yet, or the file is another program's. */
 enum sl_status sl_runtime_save_profile(void);
+
+/* What a replay looks at in the running core, as long as that runs. Precondition: no other thread calls the
+ * core meanwhile. With SLUICE_DAEMON=inline the core has no threads of its own. */
+struct sl_view {
+    const struct sl_arena *arena;
+    const struct sl_placement *placement;
+    const struct sl_stats *stats;
+    const struct sl_usage *usage; /* of the newest launch, until it ends */
+};
+struct sl_view sl_runtime_view(void);
 
 #endif

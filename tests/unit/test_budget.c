@@ -348,6 +348,14 @@ static void a_remedy_is_the_budget_that_is_enough(void **state)
                         "SLUICE_DEVICE_BUDGET=51M (sluice run --budget 51M) lets it fit");
 }
 
+static void chunks_grow_with_the_budget(void **state)
+{
+    (void)state;
+    assert_int_equal(sl_budget_chunk(SL_LEAST_BUDGET), 2 * SL_MIB);
+    assert_int_equal(sl_budget_chunk(2 * SL_GIB), 16 * SL_MIB);
+    assert_int_equal(sl_budget_chunk(80 * SL_GIB), 32 * SL_MIB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +370,7 @@ int main(void)
         cmocka_unit_test(what_is_there_makes_room),
         cmocka_unit_test(the_driver_is_asked_seldom_and_never_beside_a_capture),
         cmocka_unit_test(broken_budgets_are_found),
+        cmocka_unit_test(chunks_grow_with_the_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

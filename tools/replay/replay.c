@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/inspect.h"
+#include "core/budget.h"
 #include "tools/replay/replay_internal.h"
 
 enum {
@@ -19,12 +19,12 @@ enum {
 
 uint64_t replay_automatic_chunk(uint64_t budget_bytes)
 {
-    return sl_inspect_automatic_chunk(budget_bytes);
+    return sl_budget_chunk(budget_bytes);
 }
 
 uint64_t replay_least_budget(void)
 {
-    return sl_inspect_least_budget();
+    return SL_LEAST_BUDGET;
 }
 
 /* --- iterations */
@@ -36,7 +36,7 @@ static enum sl_status pass_border(struct replaying *r, uint32_t launches)
                                                    .bytes_out = books->bytes_out,
                                                    .remote_bytes_used = books->remote_bytes_used,
                                                    .launches = launches,
-                                                   .misses = sl_inspect_demand_misses(),
+                                                   .misses = r->core.stats->total.demand_misses,
                                                    .missed = r->missed};
     return sl_backend_sim_mark(&r->backend, replay_stream(r->last_stream), &r->marks[r->border++]);
 }
@@ -155,8 +155,8 @@ static void set_options(const struct replay_setting *setting)
     }
     set_size("DEVICE_BUDGET", setting->budget_bytes ? setting->budget_bytes : NO_BUDGET);
     set_size("CHUNK", setting->chunk_bytes);
-    set_size("HOST_LIMIT", sl_inspect_most_bytes());
-    set_size("VIRTUAL_SIZE", sl_inspect_most_bytes());
+    set_size("HOST_LIMIT", SL_MAX_SLABS * SL_GIB);
+    set_size("VIRTUAL_SIZE", SL_MAX_SLABS * SL_GIB);
     set_size("PLAN_ATTEMPTS", setting->plan_attempts);
     set_option("TOP", "off"); /* a replay is no run */
     set_option("POLICY", setting->policy);
@@ -170,7 +170,7 @@ static void note_left(void *context, uint64_t address, uint64_t bytes)
     struct replaying *r = context;
     if (r->border + 1 != r->program->border_count) return; /* only the last iteration is sampled */
     for (uint64_t at = address; at < address + bytes; at += LOOK_BYTES) {
-        uint32_t slot = sl_inspect_slot(at);
+        uint32_t slot = sl_place_find(r->core.placement, at);
         unsigned class = slot < r->class_room ? r->class_of[slot] : CLASS_UNKNOWN;
         r->result->left[class] += LOOK_BYTES;
     }
@@ -202,6 +202,7 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
     sl_runtime_load();
     enum sl_status status = sl_backend_sim_new(&device, &r->backend);
     if (status == SL_OK) status = sl_runtime_start(&r->backend);
+    if (status == SL_OK) r->core = sl_runtime_view();
     return status;
 }
 
@@ -209,8 +210,9 @@ static enum sl_status begin_sequence(struct replaying *r)
 {
     r->sequence = sequence_new();
     if (!r->sequence) return SL_ERR_NO_MEMORY;
-    for (sl_chunk c = 0; c < sl_inspect_chunk_count(); c++)
-        if (sl_inspect_chunk_bytes(c) && !sl_inspect_chunk_is_dead(c)) sequence_alive(r->sequence, c);
+    for (sl_chunk c = 0; c < sl_arena_chunk_count(r->core.arena); c++)
+        if (replay_chunk_bytes(r, c) && !sl_content_is_dead(sl_arena_record(r->core.arena, c)->content))
+            sequence_alive(r->sequence, c);
     return SL_OK;
 }
 
@@ -283,7 +285,7 @@ void replay_run(const struct replay_job *job, size_t rank, const struct replay_s
     result->status = start(r, setting, meetings);
     if (result->status == SL_OK) result->status = go_through(r, setting);
     if (result->status == SL_OK) {
-        result->oversize = sl_inspect_oversize_launches();
+        result->oversize = r->core.stats->oversize_launches;
         sum_up(r);
     }
     sequence_delete(r->sequence);

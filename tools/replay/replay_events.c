@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "core/inspect.h"
 #include "tools/replay/replay_internal.h"
 
 #define MOST_EXCHANGED 1e18
@@ -20,15 +19,15 @@ static void end_life(struct replaying *r, uint32_t slot)
     sl_runtime_free(address, NULL);
     r->address_of[slot] = 0;
     if (!r->sequence) return;
-    sl_chunk last = sl_inspect_chunk(address + bytes - 1);
-    for (sl_chunk c = sl_inspect_chunk(address); c <= last; c++)
-        if (!sl_inspect_chunk_bytes(c)) sequence_death(r->sequence, c);
+    sl_chunk last = replay_chunk(r, address + bytes - 1);
+    for (sl_chunk c = replay_chunk(r, address); c <= last; c++)
+        if (!replay_chunk_bytes(r, c)) sequence_death(r->sequence, c);
 }
 
 /* If there is no memory for an entry, the class counts as unknown. */
 static void note_class(struct replaying *r, uint64_t address, uint8_t class)
 {
-    uint32_t slot = sl_inspect_slot(address);
+    uint32_t slot = sl_place_find(r->core.placement, address);
     if (slot == SL_NONE) return;
     if (slot >= r->class_room) {
         uint32_t room = slot + 1 > 2 * r->class_room ? slot + 1 : 2 * r->class_room;
@@ -47,14 +46,14 @@ static void begin_life(struct replaying *r, uint32_t slot)
     end_life(r, slot);
     if (!known->bytes) return;
     uint64_t address;
-    if (known->bytes > sl_inspect_most_bytes() ||
+    if (known->bytes > SL_MAX_SLABS * SL_GIB ||
         sl_runtime_alloc(known->bytes, known->site, 0, &address) != SL_OK) {
         r->result->refused++;
         return;
     }
     r->address_of[slot] = address;
     note_class(r, address, r->program->class_of_slot[slot]);
-    uint64_t used_bytes = sl_inspect_virtual_bytes_used();
+    uint64_t used_bytes = r->core.arena->virtual_bytes_used;
     if (used_bytes > r->result->need_bytes) r->result->need_bytes = used_bytes;
 }
 
@@ -198,8 +197,8 @@ static bool writes(const struct replaying *r, sl_chunk chunk)
 {
     for (uint32_t i = 0; i < r->footprint->count; i++) {
         const struct sl_span *span = &r->spans[i];
-        if (span->write && chunk >= sl_inspect_chunk(span->address) &&
-            chunk <= sl_inspect_chunk(span->address + span->bytes - 1))
+        if (span->write && chunk >= replay_chunk(r, span->address) &&
+            chunk <= replay_chunk(r, span->address + span->bytes - 1))
             return true;
     }
     return false;
@@ -209,10 +208,9 @@ static bool writes(const struct replaying *r, sl_chunk chunk)
 static void note_in_sequence(struct replaying *r, uint64_t took_ns)
 {
     sequence_launch(r->sequence, took_ns);
-    uint32_t count;
-    const sl_chunk *chunks = sl_inspect_launch_chunks(&count);
-    for (uint32_t i = 0; i < count; i++)
-        sequence_use(r->sequence, chunks[i], sl_inspect_chunk_bytes(chunks[i]), writes(r, chunks[i]));
+    const sl_chunk *chunks = r->core.usage->chunks;
+    for (uint32_t i = 0; i < r->core.usage->chunk_count; i++)
+        sequence_use(r->sequence, chunks[i], replay_chunk_bytes(r, chunks[i]), writes(r, chunks[i]));
 }
 
 /* The launch's meeting and its communicator; 0: none. */
@@ -329,11 +327,11 @@ enum sl_status replay_launch(struct replaying *r, const struct model_launch *lau
     struct to_replay it;
     if (!gather(r, model_shape_of(r->program->model, launch))) return SL_ERR_NO_MEMORY;
     describe(r, launch, &it);
-    uint64_t before = sl_inspect_demand_misses();
+    uint64_t before = r->core.stats->total.demand_misses;
     enum sl_status status = wait_for_others(r, launch, &it);
     if (status) return status;
     sl_runtime_launch_begin(&it.to_core);
-    r->missed += sl_inspect_demand_misses() != before;
+    r->missed += r->core.stats->total.demand_misses != before;
     if (r->sequence) note_in_sequence(r, it.to_device.took_ns);
     if (!r->meetings && launch->stream != r->last_stream)
         status = sl_backend_sim_follow(&r->backend, it.to_core.stream, replay_stream(r->last_stream));

@@ -3,6 +3,9 @@
 #define SLUICE_TOOL_REPLAY_INTERNAL_H
 
 #include "core/runtime.h"
+#include "launch/access.h"
+#include "memory/placement.h"
+#include "move/stats.h"
 #include "tools/replay/replay.h"
 #include "tools/replay/replay_order.h"
 #include "tools/replay/sequence.h"
@@ -18,6 +21,7 @@ struct replaying {
     struct replay_result *result;
     struct sequence *sequence; /* set while its iterations are replayed */
     struct sl_backend backend;
+    struct sl_view core;
     uint64_t *address_of; /* by slot; 0: not live */
     uint8_t *class_of;    /* enum memory_class, by the core's slot */
     uint32_t class_room;
@@ -32,6 +36,17 @@ struct replaying {
     struct sl_sim_mark marks[REPLAY_ITERATIONS + 1];
     struct replay_iteration sums[REPLAY_ITERATIONS + 1]; /* totals since the start, at each border */
 };
+
+static inline sl_chunk replay_chunk(const struct replaying *r, uint64_t address)
+{
+    return sl_arena_chunk(r->core.arena, address);
+}
+
+/* In use; 0: the chunk holds no allocation. */
+static inline uint64_t replay_chunk_bytes(const struct replaying *r, sl_chunk chunk)
+{
+    return sl_arena_record(r->core.arena, chunk)->bytes;
+}
 
 /* The handle for the stream with this index in the model; smaller handles have a special meaning. */
 static inline sl_stream replay_stream(uint32_t stream)
