@@ -30,15 +30,6 @@ void sl_stats_close(struct sl_stats *stats)
     stats->iterations = NULL;
 }
 
-void sl_stats_launched(struct sl_stats *stats)
-{
-    struct sl_counts *counts[] = {&stats->total, sl_stats_now(stats)};
-    for (int i = 0; i < 2; i++)
-        atomic_store_explicit(&counts[i]->launches,
-                              atomic_load_explicit(&counts[i]->launches, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
-}
-
 struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
                                sl_chunk chunk, uint64_t bytes)
 {

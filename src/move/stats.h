@@ -138,7 +138,14 @@ static inline struct sl_counts *sl_stats_now(struct sl_stats *stats)
     } while (0)
 
 /* Counts a launch. Callers hold the order lock, so no locked instruction is needed. */
-void sl_stats_launched(struct sl_stats *stats);
+static inline void sl_stats_launched(struct sl_stats *stats)
+{
+    struct sl_counts *counts[] = {&stats->total, sl_stats_now(stats)};
+    for (int i = 0; i < 2; i++)
+        atomic_store_explicit(&counts[i]->launches,
+                              atomic_load_explicit(&counts[i]->launches, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+}
 
 /* Counts a movement, records it in the trace if there is one, and returns its record. */
 struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
