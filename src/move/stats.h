@@ -1,8 +1,8 @@
 /* The figures of a device's run, in one structure that is private to the process. What `sluice top`, `sluice
  * stats`, the JSON and the summary at the end and the trace say of a run are copies of it.
  *
- * Counters are added to where something happens. All other figures are set by core/monitor.c, under the order
- * lock. Thread-safe: single words, by relaxed atomics. */
+ * Counters are added to where something happens, by any thread: relaxed atomics. All other figures are set by
+ * core/monitor.c, under the order lock; numbers may be read without it, but not texts, `step` and `kinds`. */
 #ifndef SLUICE_STATS_H
 #define SLUICE_STATS_H
 

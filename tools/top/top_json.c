@@ -2,6 +2,8 @@
 #include "tools/text/json.h"
 #include "tools/top/top.h"
 
+enum { JSON_VERSION = 3 }; /* of the object, whatever the layout of the page is */
+
 /* Writes figures of `of`, the structure in which they are, under their names. */
 static void write_figures(struct json *json, const void *of, const struct sl_figure *figures, size_t count)
 {
@@ -142,7 +144,7 @@ void top_write_json(FILE *to, const struct runs *runs)
     struct json json = {.to = to};
     json_object(&json, NULL, true);
     json_text(&json, "kind", "sluice top");
-    json_number(&json, "version", SL_MONITOR_VERSION);
+    json_number(&json, "version", JSON_VERSION);
     json_number(&json, "of_other_versions", runs->others);
     json_array(&json, "runs", true);
     for (uint32_t r = 0; r < runs->count; r++) {
