@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,10 +16,9 @@
 
 #define MAGIC "SLNODE\r\n"
 #define VERSION 2
-#define ATTEMPTS 100              /* the file may be removed while it is opened */
-#define PATIENCE_NS 1000000000u   /* the table is locked for some tens of microseconds, */
-#define BETWEEN_ATTEMPTS_NS 20000 /* unless its holder was stopped */
-#define TABLE 0                   /* the byte of the table's lock; slot s has byte SLOT + s */
+#define ATTEMPTS 100 /* the file may be removed while it is opened */
+#define PATIENCE_NS 1000000000u
+#define TABLE 0 /* the byte of the table's lock; slot s has byte SLOT + s */
 #define SLOT 1
 #define HELD_BYTES 1 /* of the mapping that keeps a lock; the kernel takes a page */
 
@@ -57,7 +57,7 @@ static bool lock_table(int file)
             errno = ETIMEDOUT;
             return false;
         }
-        nanosleep(&(struct timespec){.tv_nsec = BETWEEN_ATTEMPTS_NS}, NULL);
+        sched_yield(); /* a holder needs some tens of microseconds, unless it was stopped */
     }
     return true;
 }
