@@ -3,18 +3,18 @@
 
 usage: includes.py ROOT
 
-The table "Folders" of docs/architecture.md says which folders, or headers of folders, each folder of src/, tools/ and the shim
-includes from; every #include between quotes there is checked against it. A header of src/ is named from src/ on ("plan/plan.h"),
-one of tools/ from the root on ("tools/plan/plan_report.h"), and only the shim's own headers have no folder. The rows must not
-allow a circle, nor what nobody includes. Every .c in src/ has its own .h. Whatever the table says, core/core.h is for src/core/
-alone: struct sl_core is nobody else's.
+tests/includes.txt says which folders, or headers of folders, each folder of src/, tools/ and the shim includes from; every
+#include between quotes there is checked against it. A header of src/ is named from src/ on ("plan/plan.h"), one of tools/ from
+the root on ("tools/plan/plan_report.h"), and only the shim's own headers have no folder. The rows must not allow a circle, nor
+what nobody includes. Every .c in src/ has its own .h. Whatever the table says, core/core.h is for src/core/ alone: struct
+sl_core is nobody else's.
 Prints what is wrong.
 """
 import os
 import re
 import sys
 
-ROW = re.compile(r"^\| `([a-z/]+)/` \|[^|]*\|\s*([^|]*?)\s*\|$", re.M)
+ROW = re.compile(r"^([a-z/]+):((?:.|\n )*)$", re.M)  # an indented line goes on with its row
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 OUTSIDE = {"sluice"}  # include/
 PRIVATE = {"core/core.h"}  # to its own folder
@@ -23,9 +23,7 @@ NO_HEADER = {"trace_library.c"}  # its header is include/sluice/trace_reader.h
 
 def table_of(text):
     """Folder -> the folders, or headers, that it may include from."""
-    section = text[text.index("## Folders"):]
-    section = section[:section.index("\n## ", 1)] if "\n## " in section[1:] else section
-    return {folder: set(re.findall(r"`([a-z_/]+?)/?`", allowed)) for folder, allowed in ROW.findall(section)}
+    return {folder: set(allowed.split()) for folder, allowed in ROW.findall(text)}
 
 
 def circle(table):
@@ -96,7 +94,7 @@ def check(path, root, table, used):
 
 def main():
     root = sys.argv[1]
-    with open(os.path.join(root, "docs", "architecture.md"), encoding="utf-8") as file:
+    with open(os.path.join(root, "tests", "includes.txt"), encoding="utf-8") as file:
         table = table_of(file.read())
     used = set()
     wrong = [problem for path in files_of(root) for problem in check(path, root, table, used)]
