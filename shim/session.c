@@ -65,6 +65,7 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
     session.managed[0].context = context;
     session.managed_count = 1;
     session.process = getpid();
+    /* Rule 19 of docs/concurrency.md */
     session.wiped = sl_forget_in_children(&sl_session_view, sizeof sl_session_view);
     sl_contexts_publish();
     if (!driver || driver->ctx_get_device(&session.managed[0].device) != CUDA_SUCCESS) return SL_SESSION_OVER;

@@ -33,8 +33,8 @@ static void end(const char *what, const char *lock, unsigned ranks)
     sl_check_end("%s %s while %s is held", what, lock, name_of(ranks));
 }
 
-/* A direction's lock is held while work is enqueued. Launches need the order lock, so its holder must not
- * wait for a direction's lock. */
+/* Rules 1 and 4 of docs/concurrency.md. A direction's lock is held while work is enqueued. Launches need the
+ * order lock, so its holder must not wait for a direction's lock. */
 void sl_check_lock(const struct sl_lock *lock, bool waits)
 {
     unsigned later = held & ~((1u << lock->rank) - 1);
@@ -55,6 +55,7 @@ void sl_check_unlock(const struct sl_lock *lock)
     held &= ~(1u << lock->rank);
 }
 
+/* Rule 2 of docs/concurrency.md */
 void sl_check_may_enqueue(void)
 {
     for (unsigned rest = held; rest; rest &= rest - 1)

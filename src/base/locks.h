@@ -1,6 +1,6 @@
 /* The locks of the core, in the order in which they are taken, and what is allowed while they are held.
- * docs/concurrency.md says what each guards. Builds with all checks (check.h) verify this at run time and end
- * the process on a violation; in all others a lock is a plain mutex.
+ * docs/concurrency.md says what each guards, and the rules 1 to 6 for them. Builds with all checks (check.h)
+ * verify this at run time and end the process on a violation; in all others a lock is a plain mutex.
  *
  * After NVIDIA's uvm_lock.h (open kernel modules): one list of all locks, checked whenever one is taken.
  */

@@ -240,8 +240,8 @@ static uint32_t slot_to_end(struct sl_core *core, uint64_t address, struct endin
     return s;
 }
 
-/* Ends the life of slot `s`, freed at `points` (NULL: no work may use it). The points are registered before
- * the memory can be given out again or discarded. Precondition: the order lock is held. */
+/* Ends the life of slot `s`, freed at `points` (NULL: no work may use it), which are registered first: rule 9
+ * of docs/concurrency.md. Precondition: the order lock is held. */
 static void end_slot(struct sl_core *core, uint32_t s, struct sl_points *points, struct ending *ending)
 {
     const struct sl_slot *slot = &core->placement.slots[s];

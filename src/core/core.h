@@ -1,7 +1,8 @@
 /* A device's core, private to src/.
  *
  * The lock `order` serialises the program's order: allocations, frees, and the beginnings and ends of
- * launches. Nothing is enqueued under it, and the daemon never takes it. docs/concurrency.md lists all locks.
+ * launches. Nothing is enqueued under it, and the daemon never takes it: rules 2 and 6 of
+ * docs/concurrency.md.
  */
 #ifndef SLUICE_CORE_H
 #define SLUICE_CORE_H

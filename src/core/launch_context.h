@@ -1,5 +1,5 @@
 /* A launch between the steps of its beginning: what was found out under the order lock, for the work that is
- * done without it. Private to the launching thread. */
+ * done without it (rule 2 of docs/concurrency.md). Private to the launching thread. */
 #ifndef SLUICE_LAUNCH_CONTEXT_H
 #define SLUICE_LAUNCH_CONTEXT_H
 
@@ -22,7 +22,7 @@ struct sl_launch_context {
     bool resident;                  /* all its chunks will be resident when its stream gets there */
     uint64_t in_sequence;           /* the fetch that its stream waits for; 0: none */
     struct sl_joining joining;      /* waits for freed memory; data depends on them */
-    bool beside;                    /* its stream may capture: nothing is enqueued there */
+    bool beside;                    /* its stream may capture: nothing is enqueued there (rule 16) */
     struct sl_stall *stall;         /* measures the wait for `in_sequence`; or NULL */
 };
 

@@ -286,7 +286,7 @@ struct sl_fit sl_runtime_fit(const struct sl_footprint *footprint)
 }
 
 /* The order lock is released before anything is enqueued, so that a stream whose queue is full blocks only
- * the threads that launch on it. */
+ * the threads that launch on it: rule 2 of docs/concurrency.md. */
 static void begin(struct sl_core *core, struct sl_launch *launch, bool beside)
 {
     struct sl_launch_context context;
@@ -325,11 +325,12 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
     launch->meets_peers = false;
     launch->state = NULL;
     if (!core) return;
+    /* Rule 10 of docs/concurrency.md */
     sl_frees_flush(&core->reuse.frees);
     struct sl_answer capturing = sl_answer_of(false);
     if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed))
         capturing = core->backend.stream_capturing(core->backend.self, launch->stream);
-    /* A launch of which it is not known whether it is captured may use memory. */
+    /* Rule 14: a launch of which it is not known whether it is captured may use memory. */
     if (!sl_is_no(capturing) && launch->kind == SL_LAUNCH_COLLECTIVE)
         atomic_store(&core->captured_collective, true);
     if (sl_is_yes(capturing) || (!sl_is_no(capturing) && !SL_GUARD(UNKNOWN_IS_IN_USE))) return;

@@ -60,6 +60,7 @@ static bool try_give_up(struct sl_core *core, uint64_t address, uint64_t bytes, 
     bool given_up = false;
     drop_frames(migrator, first, end);
     sl_lock(&core->order);
+    /* Rule 4 of docs/concurrency.md */
     if (sl_migrator_try_lock(migrator, SL_PATIENCE)) {
         given_up = !any_frame(migrator, first, end);
         if (given_up) sl_arena_give_up(&core->arena, address, bytes, slab);

@@ -229,6 +229,7 @@ static bool switch_to(struct sl_planning *planning, struct sl_plan_job *job, uns
         say(job->status);
         return true;
     }
+    /* Rule 4 of docs/concurrency.md */
     if (!sl_migrator_try_lock(planning->migrator, patience)) return false;
     sl_plan_switch(planning, job, planning->continues && !planning->lacked);
     sl_migrator_unlock(planning->migrator);

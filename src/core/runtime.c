@@ -169,6 +169,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
     struct sl_core *core = sl_core_numbered(number);
     int cancel_state;
     if (!core || !sl_cores_remove(core) || !lock_for_the_last_time(&core->order)) return;
+    /* Rule 20 of docs/concurrency.md */
     core->over = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written under the lock */
     if (!device_gone) sl_stalls_settle(&core->stalls);

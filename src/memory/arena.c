@@ -38,6 +38,7 @@ static bool may_change(int from, int to)
     }
 }
 
+/* Rule 7 of docs/concurrency.md */
 bool sl_content_change(struct sl_chunk_record *chunk, int from, int to)
 {
     if (!SL_CHECK(may_change(from, to))) return false;

@@ -77,6 +77,7 @@ struct sl_points *sl_points_unknown(struct sl_frees *frees)
     return frees->unknown;
 }
 
+/* Rule 14 of docs/concurrency.md */
 bool sl_points_are_unsure(const struct sl_points *points)
 {
     return points && atomic_load(&points->unsure) && SL_GUARD(UNSURE_IS_AHEAD);

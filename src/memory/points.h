@@ -42,8 +42,9 @@ struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_
                                    uint32_t count);
 /* A point on the stream that is recorded later, and shared by all frees on it until then. A later event
  * covers more work, so data stays safe; but waiters must not wait for work after the free. So sl_frees_flush
- * is called before the program gives any stream work. Enqueues, if another stream has an open point. NULL:
- * nothing is left to wait for. Precondition: the stream's handle means the same stream to every thread. */
+ * is called before the program gives any stream work: rule 10 of docs/concurrency.md. Enqueues, if another
+ * stream has an open point. NULL: nothing is left to wait for. Precondition: the stream's handle means the
+ * same stream to every thread. */
 struct sl_points *sl_points_open(struct sl_frees *frees, const struct sl_free_stream *stream);
 /* The open point on the stream, or a new one, where that needs no call of the driver; else NULL. Thread-safe;
  * enqueues nothing. */

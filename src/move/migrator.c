@@ -166,6 +166,7 @@ static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record 
     uint64_t fetch = atomic_load(&chunk->in_sequence);
     if (fetch) sl_migrator_wait(migrator, &migrator->in, fetch, migrator->out.stream);
     uint64_t users = atomic_load(&chunk->users);
+    /* Rule 15 of docs/concurrency.md */
     if (!fence || sl_migrator_is_held(migrator)) return;
     for (uint64_t rest = users & atomic_load(&fence->streams); rest; rest &= rest - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
@@ -174,6 +175,7 @@ static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record 
     }
 }
 
+/* Rule 15 of docs/concurrency.md */
 static bool may_wait_for_peers(struct sl_migrator *migrator, const struct sl_waits *waits)
 {
     for (uint32_t i = 0; SL_GUARD(NOTHING_BEHIND_PEERS) && i < waits->count; i++)
@@ -194,17 +196,17 @@ bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c)
     return behind;
 }
 
-/* Makes the out stream wait for the frees of all memory in the chunk, whose content is dead and whose discard
- * is announced. False: the chunk must not be discarded, because a free may take long or is not known to be
- * ordered, its point is not recorded yet, or the chunk was taken meanwhile. In the last case its frees may
- * have left the list before they were seen here. */
+/* Rule 13 of docs/concurrency.md. Makes the out stream wait for the frees of all memory in the chunk, whose
+ * content is dead and whose discard is announced. False: the chunk must not be discarded, because a free may
+ * take long or is not known to be ordered, its point is not recorded yet, or the chunk was taken meanwhile.
+ * In the last case its frees may have left the list before they were seen here. */
 static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_record *chunk)
 {
     struct sl_waits waits = {0};
     if (!migrator->frees) return true;
     sl_frees_peek(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes, &waits);
     bool taken = atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_MEANWHILE);
-    /* Recording a point would enqueue into a stream of the program, whose queue may be full. */
+    /* Rule 3 of docs/concurrency.md: recording a point would enqueue into a stream of the program. */
     bool open = sl_waits_are_open(&waits) && SL_GUARD(OPEN_IS_NOT_DISCARDED);
     bool may_wait =
         !taken && !open && !waits.unsure &&
@@ -329,6 +331,7 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
     atomic_store(&chunk->out_sequence, sequence);
     bool evicted = sl_content_change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
     if (!evicted) {
+        /* Rule 12 of docs/concurrency.md */
         if (!migrator->keeps_dead && SL_GUARD(DISCARD_IS_TOLD_FIRST))
             atomic_store(&chunk->discard_sequence, sequence);
         if (!sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD)) {
@@ -339,6 +342,7 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
     begin_timing(migrator, &migrator->out);
     wait_for_users(migrator, chunk, fence);
     uint64_t bytes = atomic_load(&chunk->frame_bytes);
+    /* Rule 8 of docs/concurrency.md */
     bool drops = !evicted && !migrator->keeps_dead && wait_for_frees(migrator, chunk);
     enum sl_action_kind kind = drops ? SL_ACTION_DISCARD : SL_ACTION_EVICT;
     note_left(migrator, sequence, bytes);
@@ -416,7 +420,7 @@ void sl_migrator_discard(struct sl_migrator *migrator, sl_chunk c)
     if (atomic_load(&migrator->failed) || migrator->keeps_dead || atomic_load(&chunk->bytes) ||
         atomic_load(&chunk->content) != SL_CONTENT_DEAD)
         return;
-    /* Either the next owner of the chunk sees this number, or the discard sees that the chunk was taken. */
+    /* Rule 12: either the next owner of the chunk sees this number, or the discard sees that it was taken. */
     atomic_store(&chunk->discard_sequence, sequence);
     note_left(migrator, sequence, 0);
     atomic_store(&chunk->out_sequence, sequence);

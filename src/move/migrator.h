@@ -99,7 +99,7 @@ static inline bool sl_migrator_is_held(const struct sl_migrator *migrator)
 
 /* Tries at most `tries` times to take both directions' locks. A thread that holds the order lock must not
  * take them in another way: they are held while a movement is enqueued, which may block as long as the device
- * is busy. */
+ * is busy: rule 4 of docs/concurrency.md. */
 #define SL_PATIENCE 1000
 bool sl_migrator_try_lock(struct sl_migrator *migrator, int tries);
 void sl_migrator_lock(struct sl_migrator *migrator);

@@ -122,6 +122,7 @@ enum sl_status sl_joins_wait(struct sl_reuse *reuse, uint32_t s, struct sl_joini
     if (joining->out_sequence && (!beside || out))
         out = sl_migrator_wait(migrator, &migrator->out, joining->out_sequence, stream);
     if (out) status = out;
+    /* Rule 11 of docs/concurrency.md */
     if (status == SL_OK) {
         sl_lock(reuse->order);
         note_joined(reuse, s, joining);

@@ -3,7 +3,7 @@
  * Memory from cuMemAllocAsync belongs to its stream: that stream waits for the points of the frees (frees.h)
  * and for the discard of the chunk, and all other uses are ordered behind it. Memory from cuMemAlloc may be
  * used on any stream at once, so every stream waits before its next launch, whether or not that is seen to
- * use the memory. Caller holds the order lock.
+ * use the memory. This is rule 11 of docs/concurrency.md. Caller holds the order lock.
  */
 #ifndef SLUICE_REUSE_H
 #define SLUICE_REUSE_H

@@ -124,6 +124,7 @@ static bool issue_in(struct sl_schedule *schedule, uint32_t until, bool both, en
     return false;
 }
 
+/* Rule 5 of docs/concurrency.md */
 static bool is_current(const struct sl_schedule *schedule, uint64_t generation)
 {
     return atomic_load(&schedule->active) && atomic_load(&schedule->generation) == generation;

@@ -226,8 +226,8 @@ static bool wait_for_gone(struct sl_streams *streams)
     return done;
 }
 
-/* Handles may be used until sl_frees_let_go. A capture that is about to begin is waited for: a wait for its
- * stream would end it. Precondition: no lock is held, since those who hold may want it. */
+/* Handles may be used until sl_frees_let_go: rule 18 of docs/concurrency.md. A capture that is about to begin
+ * is waited for, by rule 17. Precondition: no lock is held, since those who hold may want it. */
 static uint32_t hold(struct sl_streams *streams)
 {
     for (;;) {
@@ -380,6 +380,7 @@ void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
     for (uint32_t i = 0; i < streams->more_count; i++)
         if (streams->more[i] == stream) streams->more[i--] = streams->more[--streams->more_count];
     sl_unlock(streams->order);
+    /* Rule 18 of docs/concurrency.md */
     if (SL_GUARD(HANDLES_ARE_HELD)) sl_frees_wait_for_holders(streams->frees);
 }
 
