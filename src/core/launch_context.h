@@ -22,7 +22,7 @@ struct sl_launch_context {
     bool resident;                  /* all its chunks will be resident when its stream gets there */
     uint64_t in_sequence;           /* the fetch that its stream waits for; 0: none */
     struct sl_joining joining;      /* waits for freed memory; data depends on them */
-    bool beside;                    /* its stream may capture: nothing is enqueued there (rule 16) */
+    bool beside;                    /* its stream may capture: rule 16 of docs/concurrency.md */
     struct sl_stall *stall;         /* measures the wait for `in_sequence`; or NULL */
 };
 
