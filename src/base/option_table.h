@@ -1,4 +1,4 @@
-/* The rows of options.def as a table, for options.c (values) and options_text.c (descriptions). */
+/* The rows of options.def as a table. */
 #ifndef SLUICE_OPTION_TABLE_H
 #define SLUICE_OPTION_TABLE_H
 
@@ -21,9 +21,6 @@ enum {
     SL_OPTION_COUNT
 };
 extern const struct sl_option_row sl_option_rows[SL_OPTION_COUNT];
-
-/* Stores the process's rank in a distributed job for %r, if a launcher has set it. */
-void sl_options_note_rank(void);
 
 /* Describe in words what the row allows, and a number of the row's type. */
 void sl_option_describe_allowed(const struct sl_option_row *row, char *out, size_t bytes);

@@ -1,4 +1,4 @@
-/* The option table (options.def) and its values. The only reader of the environment. */
+/* The option table (options.def) and its values. The only reader of SLUICE_ variables. */
 #ifndef SLUICE_OPTIONS_H
 #define SLUICE_OPTIONS_H
 
@@ -97,5 +97,21 @@ const char *sl_options_flag(size_t index);
 bool sl_options_is_path(const char *env);
 /* Whether `value` is allowed for the variable `env`; if not, `allowed` describes the allowed values. */
 bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes);
+
+/* Makes `path` absolute and doubles each % of the current folder's name, for sl_options_expand. False: it
+ * does not fit, or the folder has no name. */
+bool sl_options_absolute(const char *path, char *out, size_t out_bytes);
+
+/* Expands %p, %h and %r of `template`. False: it does not fit. */
+bool sl_options_expand(const char *template, char *out, size_t out_bytes);
+
+/* The process's rank in a distributed job, in decimal digits; NULL: no launcher has set one. */
+const char *sl_options_rank(void);
+
+/* Prints the table: one line for each option (SLUICE_VERBOSE=2, `sluice run --help`), or Markdown
+ * (docs/options.md). */
+void sl_options_print(FILE *to, bool markdown);
+/* Prints the values in force, one line each. */
+void sl_options_print_values(FILE *to, const struct sl_options *values);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/options_path.h"
+#include "base/options.h"
 #include "core/core.h"
 #include "core/feed.h"
 #include "core/host_room.h"

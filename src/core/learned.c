@@ -10,7 +10,7 @@
 #include "base/backing.h"
 #include "base/file_kind.h"
 #include "base/log.h"
-#include "base/options_path.h"
+#include "base/options.h"
 #include "core/history.h"
 #include "core/learned_collect.h"
 #include "core/learned_prime.h"

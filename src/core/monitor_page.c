@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/options_path.h"
+#include "base/options.h"
 #include "base/output.h"
 #include "base/quiet_signals.h"
 

@@ -11,7 +11,6 @@
 #include "base/intern.h"
 #include "base/mask.h"
 #include "base/options.h"
-#include "base/options_path.h"
 #include "core/ticks.h"
 #include "move/migrator.h"
 #include "move/transfer.h"

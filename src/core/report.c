@@ -11,7 +11,7 @@
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "base/options_path.h"
+#include "base/options.h"
 #include "base/output.h"
 #include "base/thread.h"
 #include "core/core.h"

@@ -10,7 +10,7 @@
 
 #include "base/framework.h"
 #include "base/log.h"
-#include "base/options_text.h"
+#include "base/options.h"
 #include "core/build.h"
 #include "core/learned.h"
 #include "core/planner.h"

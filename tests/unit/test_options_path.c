@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/option_table.h"
-#include "base/options_path.h"
+#include "base/options.h"
 
 #define UNTOUCHED 0x5a
 
@@ -39,7 +38,8 @@ static void templates_expand(void **state)
 static void assert_rank(const char *rank)
 {
     char out[16], expected[16];
-    sl_options_note_rank();
+    struct sl_options options;
+    sl_options_read(&options);
     snprintf(expected, sizeof(expected), "t.%s", rank);
     assert_true(sl_options_expand("t.%r", out, sizeof(out)));
     assert_string_equal(out, expected);

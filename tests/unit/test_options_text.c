@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/option_table.h"
-#include "base/options_text.h"
+#include "base/options.h"
 
 static char *text; /* what was printed last */
 

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "base/options.h"
-#include "base/options_text.h"
 #include "tools/command/commands.h"
 #include "tools/text/command_line.h"
 #include "tools/text/help.h"

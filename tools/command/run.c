@@ -10,8 +10,6 @@
 #include "base/framework.h"
 #include "base/option_table.h"
 #include "base/options.h"
-#include "base/options_path.h"
-#include "base/options_text.h"
 #include "base/output.h"
 #include "move/stats.h"
 #include "profile/profile.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/options_path.h"
+#include "base/options.h"
 #include "tools/advise/advise_command.h"
 #include "tools/text/messages.h"
 

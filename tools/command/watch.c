@@ -18,7 +18,6 @@
 
 #include "base/log.h"
 #include "base/options.h"
-#include "base/options_path.h"
 #include "core/report.h"
 
 #define IN_MEMORY "/dev/shm/sluice-XXXXXX"
