@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/types.h"
 #include "device/cuda_driver.h"
 
 struct sl_cuda_slab;

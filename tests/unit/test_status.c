@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/status.h"
+#include "base/types.h"
 
 static void statuses_have_texts(void **state)
 {

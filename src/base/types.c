@@ -1,5 +1,3 @@
-#include "base/status.h"
-
 #include "base/types.h"
 
 const char *sl_status_text(enum sl_status status)
