@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/defuse.h"
 #include "base/output.h"
+#include "base/text.h"
 
 enum { LINE_BYTES = 1024 };
 

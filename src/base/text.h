@@ -16,4 +16,8 @@ bool sl_is_near(const char *word, unsigned distance);
 #define SL_BYTES_TEXT 24
 const char *sl_bytes_text(uint64_t bytes, char out[SL_BYTES_TEXT]);
 
+/* Makes text that others chose (names of kernels, programs and files, traces) safe to print: replaces invalid
+ * UTF-8 and characters that control terminals or the direction of text by ?, in place. */
+void sl_defuse(char *text);
+
 #endif

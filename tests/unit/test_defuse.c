@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/defuse.h"
+#include "base/text.h"
 
 static void expect(const char *text, const char *safe)
 {

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/defuse.h"
 #include "base/text.h"
 #include "launch/symbols.h"
 #include "profile/profile.h"

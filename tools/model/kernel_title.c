@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/defuse.h"
+#include "base/text.h"
 #include "tools/model/demangle.h"
 
 static bool is_word(char c)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/defuse.h"
+#include "base/text.h"
 #include "tools/model/model_build.h"
 #include "tools/model/sorted.h"
 #include "trace/decision.h"

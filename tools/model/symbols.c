@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/defuse.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "tools/model/demangle.h"
 #include "tools/model/symbol_file.h"
 #include "tools/model/trace_text.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/defuse.h"
+#include "base/text.h"
 #include "tools/text/messages.h"
 
 int open_trace(const char *path, struct sl_trace_reader **out)

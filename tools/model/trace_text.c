@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/defuse.h"
+#include "base/text.h"
 #include "tools/text/json.h"
 #include "trace/decision.h"
 

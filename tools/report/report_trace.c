@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/defuse.h"
+#include "base/text.h"
 #include "tools/analyses/chunk_map.h"
 #include "tools/analyses/holders.h"
 #include "tools/analyses/stall_causes.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/defuse.h"
+#include "base/text.h"
 #include "tools/model/trace_open.h"
 #include "tools/report/page_file.h"
 #include "tools/text/command_line.h"

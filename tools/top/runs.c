@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/defuse.h"
 #include "base/grow.h"
+#include "base/text.h"
 
 struct search {
     struct runs *runs;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/defuse.h"
+#include "base/text.h"
 #include "tools/analyses/info.h"
 #include "tools/model/sorted.h"
 #include "tools/model/trace_open.h"
