@@ -4,8 +4,34 @@
 
 #include <sys/types.h>
 
-#include "base/file_kind.h"
 #include "base/types.h"
+
+/* Kinds of files that we write. An existing file is replaced only if it is empty or its first bytes show the
+ * same kind. Pipes and devices hold nothing that could be lost. */
+struct sl_file_kind {
+    const char *refusal; /* why another file is not replaced; ends a sentence */
+    const void *marker;  /* in the first SL_MARKER_WITHIN bytes of each such file */
+    size_t marker_bytes;
+};
+#define SL_MARKER_WITHIN 256
+#define SL_FILE_KIND(what, marker_)                                                                          \
+    {                                                                                                        \
+        "there is a file that is " what ", which SLUICE_OVERWRITE=1 or --force would replace", marker_,      \
+            sizeof(marker_) - 1                                                                              \
+    }
+
+/* Allows every file to be replaced, or not. */
+void sl_file_overwrite(bool allowed);
+bool sl_file_overwrites(void);
+
+/* Whether the open, readable file may be replaced. False sets errno; EEXIST: it is of another kind. */
+bool sl_file_replaceable(int fd, const struct sl_file_kind *kind);
+
+/* The same for the file at `path`, which need not exist. */
+bool sl_file_path_replaceable(const char *path, const struct sl_file_kind *kind);
+
+/* A text for the errno `error` of a failed write to a file of this kind. */
+const char *sl_file_problem(const struct sl_file_kind *kind, int error);
 
 /* One of our files and its identity. A program that closes all its descriptors (daemons do) may get the same
  * number for a file of its own, which must not receive our bytes. */

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/backing.h"
-#include "base/file_kind.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/output.h"
 #include "core/history.h"
 #include "core/learned_collect.h"
 #include "core/learned_prime.h"

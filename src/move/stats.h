@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/file_kind.h"
+#include "base/output.h"
 #include "device/backend.h"
 #include "plan/plan.h"
 #include "trace/events.h"

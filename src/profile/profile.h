@@ -7,7 +7,7 @@
 #ifndef SLUICE_PROFILE_H
 #define SLUICE_PROFILE_H
 
-#include "base/file_kind.h"
+#include "base/output.h"
 #include "base/types.h"
 #include "trace/identity.h"
 

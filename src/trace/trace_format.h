@@ -2,7 +2,7 @@
 #ifndef SLUICE_TRACE_FORMAT_H
 #define SLUICE_TRACE_FORMAT_H
 
-#include "base/file_kind.h"
+#include "base/output.h"
 #include "sluice/trace.h"
 #include "trace/events.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/file_kind.h"
+#include "base/output.h"
 
 #define MARKER "no\0tes"
 static const struct sl_file_kind notes = SL_FILE_KIND("no notes", MARKER);

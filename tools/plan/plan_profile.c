@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file_kind.h"
+#include "base/output.h"
 #include "profile/profile.h"
 #include "profile/profile_format.h"
 #include "tools/text/messages.h"

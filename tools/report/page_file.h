@@ -2,7 +2,7 @@
 #ifndef SLUICE_TOOL_PAGE_FILE_H
 #define SLUICE_TOOL_PAGE_FILE_H
 
-#include "base/file_kind.h"
+#include "base/output.h"
 #include "tools/report/page_source.h"
 
 /* Refuses what OUT must not be: one of the `count` traces at `paths`, or a terminal. Returns the exit status;

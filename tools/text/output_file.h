@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/file_kind.h"
+#include "base/output.h"
 
 #define FORCE_HELP "Replace an existing file, whatever it contains (also: SLUICE_OVERWRITE=1)."
 
