@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/quiet_signals.h"
+#include "base/signals.h"
 
 /* --- kinds of files */
 

@@ -59,7 +59,7 @@ enum sl_status sl_output_replace(const char *path, const struct sl_file_kind *ki
 /* Whether the descriptor still refers to our file. */
 bool sl_output_valid(const struct sl_output *output);
 
-/* Like write(), but raises no signal, see base/quiet_signals.h. Any thread. */
+/* Like write(), but raises no signal, see base/signals.h. Any thread. */
 ssize_t sl_output_put(int fd, const void *bytes, size_t count);
 
 /* Writes all of it at offset `at`, raising no signal. False with errno; also if `fd` is -1. */

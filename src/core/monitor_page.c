@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/output.h"
-#include "base/quiet_signals.h"
+#include "base/signals.h"
 
 #define MAGIC "SLMONIT\n"
 #define PREFIX "sluice-monitor-"

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/signals.h"
 #include "base/test_hooks.h"
-#include "base/thread.h"
 #include "core/pace.h"
 #include "move/schedule_take.h"
 #include "plan/plan_content.h"

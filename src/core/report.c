@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/output.h"
-#include "base/thread.h"
+#include "base/signals.h"
 #include "core/core.h"
 
 #define BESIDE ".live" /* suffix of the live file's name, after the name of the statistics */

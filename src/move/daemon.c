@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/test_hooks.h"
-#include "base/thread.h"
 
 #define UNDER_WAY 2         /* movements of a direction that may be in flight */
 #define PATIENCE_NS 1000000 /* after a free, until the daemon records its point instead of the program */

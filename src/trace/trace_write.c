@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/signals.h"
 #include "trace/trace_ring.h"
 #include "trace/trace_sink.h"
 

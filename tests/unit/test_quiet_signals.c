@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/quiet_signals.h"
+#include "base/signals.h"
 
 static bool is_pending(int signal)
 {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/thread.h"
+#include "base/signals.h"
 
 static int refusal; /* what the next thread is refused with; 0: it is not */
 
