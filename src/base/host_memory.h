@@ -10,10 +10,13 @@ struct sl_host_memory {
     uint64_t machine_bytes;      /* MemTotal; 0: unknown */
     uint64_t cgroup_bytes;       /* free in the process's memory cgroups; UINT64_MAX: no limit */
     uint64_t cgroup_limit_bytes; /* the limit with the least left; UINT64_MAX: none */
-    uint64_t cgroup;             /* identifies the cgroup with that limit; 0: none */
+    uint64_t cgroup;             /* equal for all processes under that limit; 0: none */
 };
 
-/* Reads /proc/meminfo and the process's memory cgroups (cgroups.h, which explains `root`). Never fails. */
+/* Reads /proc/meminfo and the limits of the process's memory cgroup, of version 1 or 2, and of all its
+ * ancestors that are mounted. Pages of files and slabs that the kernel can reclaim count as free: it reclaims
+ * them before it kills anything. `root` is put in front of every path: "" for the kernel's files. Never
+ * fails. */
 void sl_host_memory_read(const char *root, struct sl_host_memory *out);
 
 /* Whether the machine has several NUMA nodes. `sysfs`: the folder in which the kernel shows them (/sys). */

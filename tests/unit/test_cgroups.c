@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/cgroups.h"
+#include "base/host_memory.h"
 #include "kernel_files.h"
 
 #define V2 "/sys/fs/cgroup"
@@ -17,16 +17,16 @@
 #define MOUNT_V2 "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 #define MOUNT_V1 "32 31 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 
-static struct sl_cgroups read_them(void)
+static struct sl_host_memory read_them(void)
 {
-    struct sl_cgroups cgroups = {77, 77, 77};
-    sl_cgroups_read(kernel_files, &cgroups);
+    struct sl_host_memory cgroups = {77, 77, 77, 77, 77};
+    sl_host_memory_read(kernel_files, &cgroups);
     return cgroups;
 }
 
 static uint64_t free_bytes(void)
 {
-    return read_them().free_bytes;
+    return read_them().cgroup_bytes;
 }
 
 static void make(const char *folder, const char *limit_name, uint64_t limit, const char *usage_name,
@@ -59,7 +59,7 @@ static void the_tightest_up_to_the_root_counts(void **state)
     assert_int_equal(free_bytes(), 5000);
     make_v2(V2, 6000, 2500);
     assert_int_equal(free_bytes(), 3500);
-    assert_int_equal(read_them().limit_bytes, 6000);
+    assert_int_equal(read_them().cgroup_limit_bytes, 6000);
     put(V2 "/memory.max", "max\n");
     put(V2 "/job/memory.max", "max\n");
     assert_int_equal(free_bytes(), 8000);
@@ -83,7 +83,7 @@ static void cache_is_free_memory(void **state)
     put(V2 "/job/memory.stat", "anon 1\n");
     put_number(V2 "/job/memory.current", 9500); /* a limit that was lowered */
     assert_int_equal(free_bytes(), 0);
-    assert_int_equal(read_them().limit_bytes, 9000);
+    assert_int_equal(read_them().cgroup_limit_bytes, 9000);
 }
 
 static void version_1_has_a_memory_controller(void **state)
@@ -174,14 +174,14 @@ static void limits_are_distinguished(void **state)
     (void)state;
     make_v2(V2 "/job", 7000, 5000);
     put("/proc/self/cgroup", "0::/job/one\n");
-    struct sl_cgroups one = read_them();
+    struct sl_host_memory one = read_them();
     put("/proc/self/cgroup", "0::/job/two\n");
-    struct sl_cgroups two = read_them();
+    struct sl_host_memory two = read_them();
     make_v2(V2 "/job/two", 1000, 0);
-    struct sl_cgroups own = read_them();
-    assert_true(one.identity);
-    assert_int_equal(one.identity, two.identity);
-    assert_int_not_equal(one.identity, own.identity);
+    struct sl_host_memory own = read_them();
+    assert_true(one.cgroup);
+    assert_int_equal(one.cgroup, two.cgroup);
+    assert_int_not_equal(one.cgroup, own.cgroup);
 }
 
 /* A container's own view of cgroups may be anything: what makes no sense is no limit. */

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -36,6 +38,55 @@ static void what_is_available_is_read(void **state)
     assert_int_equal(read_memory().machine_bytes, 16384 * SL_KIB);
     put("/proc/meminfo", "MemTotal:       16384 kB\nMemFree:         1000 kB\n"); /* an old kernel */
     assert_int_equal(read_memory().available_bytes, 0);
+}
+
+static uint64_t total_kib(const char *meminfo)
+{
+    put("/proc/meminfo", meminfo);
+    return read_memory().machine_bytes / SL_KIB;
+}
+
+static void a_number_stands_behind_its_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t kib; /* 0: none */
+    } cases[] = {
+        {"MemTotal:Swap: 5 kB\n\nMemTotal: 7 kB\n", 7},
+        {"xMemTotal: 5 kB\n", 0},
+        {"MemTotal:5 kB\n", 0},
+        {"MemTotal: -5 kB\n", 0},
+        {"MemTotal:    9 kB\nMemTotal: 10 kB\n", 9},
+        {"MemFree: 1 kB\nMemTotal: 12", 12}, /* the last line has no end */
+        {"MemTotal: max\n", 0},
+        {"MemTotal:\n", 0},
+        {"MemTotal:", 0},
+        {"\n", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        assert_int_equal(total_kib(cases[i].text), cases[i].kib);
+}
+
+/* The line is longer than what is read at once, or nearly; its rest is no line. */
+static void a_line_that_is_too_long_is_left_out(void **state)
+{
+    (void)state;
+    enum { BUFFER = 8192 };
+    static const size_t lengths[] = {3,         BUFFER - 20, BUFFER - 3, BUFFER - 2,     BUFFER - 1,
+                                     BUFFER,    BUFFER + 1,  2 * BUFFER, 2 * BUFFER - 2, 2 * BUFFER - 1,
+                                     5 * BUFFER};
+    static const char next[] = "\nMemTotal: 7 kB\n", rest[] = "MemTotal: 5 kB\nMemTotal: 7 kB\n";
+    char *text = malloc(6 * BUFFER);
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+        memset(text, 'a', lengths[i]);
+        strcpy(text + lengths[i], next);
+        assert_int_equal(total_kib(text), 7);
+        strcpy(text + lengths[i], rest);
+        assert_int_equal(total_kib(text), 7);
+    }
+    free(text);
 }
 
 static void a_cgroup_or_the_machine_limits(void **state)
@@ -128,6 +179,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(nothing_is_known_where_nothing_can_be_read),
         TEST(what_is_available_is_read),
+        TEST(a_number_stands_behind_its_name),
+        TEST(a_line_that_is_too_long_is_left_out),
         TEST(a_cgroup_or_the_machine_limits),
         cmocka_unit_test(the_reserve_is_an_eighth_and_at_most_1_gib),
         cmocka_unit_test(the_smaller_of_both_less_the_reserve_is_the_limit),
