@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/range.h"
+#include "base/map.h"
 #include "core/runtime.h"
 
 #define MOST_GENERATIONS 0x7fffffffu

@@ -13,7 +13,7 @@
 #ifndef SLUICE_BLOCKS_H
 #define SLUICE_BLOCKS_H
 
-#include "base/range.h"
+#include "base/map.h"
 #include "base/types.h"
 
 struct sl_core;

@@ -9,7 +9,6 @@
 
 #include "base/backing.h"
 #include "base/map.h"
-#include "base/range.h"
 #include "memory/arena.h"
 #include "memory/suballocator.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/range.h"
+#include "base/map.h"
 
 #define SPACE 2000
 
