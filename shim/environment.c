@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/framework.h"
+#include "base/environment.h"
 #include "base/options.h"
 
 enum { MOST_VARIABLES = 4096 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/backing.h"
-#include "base/launcher.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/option_table.h"
 #include "base/output.h"

@@ -80,7 +80,7 @@ const struct sl_options *sl_options_in_force(void);
 /* For programs that only show the options: logs nothing. */
 void sl_options_peek(struct sl_options *out);
 
-/* For programs that read no other option: whether to set variables for frameworks (framework.h). */
+/* For programs that read no other option: whether to set variables for frameworks (environment.h). */
 bool sl_options_ask_frameworks(void);
 /* The same: whether files of other kinds are replaced. */
 bool sl_options_overwrite(void);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/launcher.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/host_pages.h"

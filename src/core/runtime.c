@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/framework.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "core/build.h"

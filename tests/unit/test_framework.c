@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/framework.h"
+#include "base/environment.h"
 
 #define OLD "PYTORCH_CUDA_ALLOC_CONF"
 #define NEW "PYTORCH_ALLOC_CONF"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/launcher.h"
+#include "base/environment.h"
 
 static const char *const all[] = {"LOCAL_RANK",
                                   "LOCAL_WORLD_SIZE",

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/host_memory.h"
-#include "base/launcher.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "core/host_share.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/framework.h"
+#include "base/environment.h"
 #include "base/option_table.h"
 #include "base/options.h"
 #include "base/output.h"
