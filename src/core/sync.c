@@ -6,7 +6,7 @@
 #include "core/core.h"
 #include "core/feed.h"
 #include "core/late_frees.h"
-#include "device/ordering.h"
+#include "device/backend.h"
 #include "trace/emit.h"
 
 /* The last launch; UINT64_MAX if a launch has begun that may reach the driver only later. */

@@ -5,7 +5,7 @@
 
 #include "base/grow.h"
 #include "base/test_hooks.h"
-#include "device/ordering.h"
+#include "device/backend.h"
 #include "memory/frees.h"
 
 uint32_t sl_frees_hold(struct sl_frees *frees)

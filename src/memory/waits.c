@@ -4,7 +4,7 @@
 
 #include "base/grow.h"
 #include "base/test_hooks.h"
-#include "device/ordering.h"
+#include "device/backend.h"
 #include "memory/frees.h"
 
 bool sl_wait_covers(const struct sl_wait *later, const struct sl_wait *earlier)

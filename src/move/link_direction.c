@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/test_hooks.h"
-#include "device/ordering.h"
+#include "device/backend.h"
 
 static _Atomic(sl_event_handle) *event_at(const struct sl_link_direction *direction, uint64_t sequence)
 {

@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/test_hooks.h"
+#include "device/backend.h"
 #include "device/device_clock.h"
-#include "device/ordering.h"
 #include "move/transfer.h"
 
 #define MOVEMENTS_BETWEEN_TIMES 4096 /* without a trace, between two timed series */

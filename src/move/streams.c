@@ -4,7 +4,7 @@
 
 #include "base/grow.h"
 #include "base/test_hooks.h"
-#include "device/ordering.h"
+#include "device/backend.h"
 #include "move/reuse.h"
 
 _Static_assert(SL_BEHIND_STREAMS == SL_STREAMS, "behind.h has an entry for each stream");

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/ordering.h"
+#include "device/backend.h"
 
 /* A device that takes notes. Of each kind of call it refuses the first ones. */
 struct device {

@@ -1,4 +1,4 @@
-#include "device/ordering.h"
+#include "device/backend.h"
 
 #include <sched.h>
 
