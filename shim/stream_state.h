@@ -5,7 +5,7 @@
 
 #include <cuda.h>
 
-#include "device/answer.h"
+#include "device/backend.h"
 
 /* Whether the stream captures at this moment. `stream` is as returned by sl_work_stream. Asks the driver if
  * the answer is not cached. Unknown: the driver refuses, for example because the handle is not valid;

@@ -7,8 +7,33 @@
 #ifndef SLUICE_BACKEND_H
 #define SLUICE_BACKEND_H
 
+#include <stdbool.h>
+
 #include "base/types.h"
-#include "device/answer.h"
+
+/* What the driver says to a question that it may fail to answer. A structure, because C has no condition on
+ * one: no caller can take a missing answer for yes or for no. What is not known counts as in use, and as
+ * capturing; nothing is enqueued for it, and nothing that it may use is given out, discarded or freed. */
+struct sl_answer {
+    enum { SL_UNKNOWN, SL_NO, SL_YES } is;
+};
+
+static inline struct sl_answer sl_answer_of(bool yes)
+{
+    return (struct sl_answer){yes ? SL_YES : SL_NO};
+}
+static inline struct sl_answer sl_no_answer(void)
+{
+    return (struct sl_answer){SL_UNKNOWN};
+}
+static inline bool sl_is_yes(struct sl_answer answer)
+{
+    return answer.is == SL_YES;
+}
+static inline bool sl_is_no(struct sl_answer answer)
+{
+    return answer.is == SL_NO;
+}
 
 typedef void *sl_stream; /* NULL is the program's legacy default stream */
 typedef void *sl_event_handle;

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
-#include "device/answer.h"
+#include "device/backend.h"
 
 static _Atomic bool several; /* more than one backend exists, or existed */
 

@@ -2,7 +2,7 @@
 #ifndef SLUICE_CUDA_CAPTURING_H
 #define SLUICE_CUDA_CAPTURING_H
 
-#include "device/answer.h"
+#include "device/backend.h"
 #include "device/cuda_driver.h"
 
 /* Yes also where the stream cannot be used beside another stream's capture. Unknown: two functions of the
