@@ -3,9 +3,9 @@
 
 #include <stdatomic.h>
 
-#include "captured_memory.h"
 #include "base/test_hooks.h"
-#include "device/cuda_capturing.h"
+#include "captured_memory.h"
+#include "device/cuda_call.h"
 #include "driver.h"
 #include "work.h"
 

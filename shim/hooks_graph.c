@@ -1,7 +1,7 @@
 /* Graphs: the memory of their nodes is recorded when they are instantiated or changed. A launch touches this
  * memory. */
 #include "captured_memory.h"
-#include "device/cuda_capturing.h"
+#include "device/cuda_call.h"
 #include "driver.h"
 #include "driver_status.h"
 #include "graph_memory.h"

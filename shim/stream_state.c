@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "capture.h"
-#include "device/cuda_capturing.h"
+#include "device/cuda_call.h"
 #include "driver.h"
 #include "session.h"
 

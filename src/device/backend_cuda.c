@@ -6,7 +6,6 @@
 #include "base/locks.h"
 #include "base/log.h"
 #include "device/cuda_call.h"
-#include "device/cuda_capturing.h"
 #include "device/cuda_kernel.h"
 #include "device/cuda_slabs.h"
 #include "device/host_node.h"

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/types.h"
+#include "device/backend.h"
 #include "device/cuda_driver.h"
 
 struct sl_cuda_slab;
@@ -96,5 +97,10 @@ void sl_cuda_leave(const struct sl_cuda *cuda, enum sl_cuda_entry entry);
     })
 
 #define SL_CUDA_CHECK(cuda, call, what) sl_cuda_judge((cuda)->driver, SL_UNCANCELLED(call), what)
+
+/* Whether the stream captures. Yes also where the stream cannot be used beside another stream's capture.
+ * Unknown: two functions of the driver refused several times, or the handle is not valid; *refused, which may
+ * be NULL, is then the driver's status. Any thread. */
+struct sl_answer sl_cuda_capturing(const struct sl_cuda_driver *driver, CUstream stream, CUresult *refused);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/cuda_capturing.h"
+#include "device/cuda_call.h"
 
 static CUresult first, second; /* what the two functions say */
 static CUstreamCaptureStatus status;
