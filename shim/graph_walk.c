@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "device/cuda_call.h"
-#include "device/kernel_handles.h"
+#include "device/cuda_kernel.h"
 #include "driver.h"
 #include "work.h"
 

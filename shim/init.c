@@ -8,7 +8,7 @@
 #include "captured_memory.h"
 #include "charge.h"
 #include "core/runtime.h"
-#include "device/kernel_handles.h"
+#include "device/cuda_kernel.h"
 #include "driver.h"
 #include "environment.h"
 #include "graph_memory.h"

@@ -1,6 +1,8 @@
-/* The driver's description of a kernel, a CUkernel or a CUfunction. */
+/* Kernels of the driver, by their handles. */
 #ifndef SLUICE_CUDA_KERNEL_H
 #define SLUICE_CUDA_KERNEL_H
+
+#include <stdint.h>
 
 #include "device/backend.h"
 #include "device/cuda_driver.h"
@@ -10,5 +12,30 @@
  * as no query is safe. */
 enum sl_status sl_cuda_kernel_layout(const struct sl_cuda_driver *driver, uint64_t function,
                                      struct sl_kernel_layout *out);
+
+/* A launch names a CUkernel or a CUfunction in the same argument, and a driver may crash if one is used as
+ * the other. So the kind is noted where the program gets a handle. Thread-safe; the lock is held for look-ups
+ * only. */
+enum sl_handle_kind {
+    SL_HANDLE_UNKNOWN,
+    SL_HANDLE_KERNEL,   /* a CUkernel, of a library */
+    SL_HANDLE_FUNCTION, /* a CUfunction, of a module */
+};
+
+/* Notes that the driver gave out `handle`, which lives as long as `owner`, a library or module; 0: unknown.
+ * Replaces the handle's previous entry, because drivers reuse addresses. */
+void sl_handle_note(uint64_t handle, enum sl_handle_kind kind, uint64_t owner);
+/* The same for a handle that the driver names without having given it out, unless the handle is known. */
+void sl_handle_note_unless_known(uint64_t handle, enum sl_handle_kind kind);
+
+enum sl_handle_kind sl_handle_kind(uint64_t handle);
+/* The handle's owner, or 0. */
+uint64_t sl_handle_owner(uint64_t handle);
+
+/* Must be called before `owner` is unloaded. Forgets its handles and those with an unknown owner. */
+void sl_handles_forget(uint64_t owner);
+
+/* In the child after fork: forgets the parent's handles. */
+void sl_handles_after_fork(void);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "device/kernel_handles.h"
+#include "device/cuda_kernel.h"
 
 enum { LIBRARY = 0x1000, MODULE = 0x2000, HANDLES = 500 };
 
