@@ -1,12 +1,68 @@
 #include "device/cuda_slabs.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/types.h"
-#include "device/host_node.h"
-#include "device/reserve.h"
+
+/* --- host memory */
+
+#define NODES_MOST 1024 /* the most that Linux supports */
+#define WORD_BITS (sizeof(unsigned long) * CHAR_BIT)
+#define PREFERRED 1 /* MPOL_PREFERRED of linux/mempolicy.h, which may not be installed */
+
+int sl_host_node_nearest(int driver_says, int kernel_says, bool several)
+{
+    if (driver_says > 0 || (driver_says == 0 && several)) return driver_says;
+    return driver_says < 0 && kernel_says >= 0 && several ? kernel_says : -1;
+}
+
+/* Calls the kernel directly, as the C library has no wrapper. mbind takes one more than the number of
+ * bits. */
+bool sl_host_node_prefer(uint64_t address, uint64_t bytes, int node)
+{
+    unsigned long mask[NODES_MOST / WORD_BITS] = {0};
+    if (node < 0 || node >= NODES_MOST) return false;
+    mask[(unsigned)node / WORD_BITS] = 1ul << (unsigned)node % WORD_BITS;
+    return syscall(SYS_mbind, address, bytes, PREFERRED, mask, NODES_MOST + 1, 0) == 0;
+}
+
+static uint64_t whole_gib(uint64_t bytes)
+{
+    return (bytes + SL_GIB - 1) & ~(SL_GIB - 1);
+}
+
+/* The device keeps using the physical pages, so they must stay the parent's: after fork, a write in the
+ * parent would give it copies. */
+enum sl_status sl_reserve(uint64_t bytes, uint64_t *address)
+{
+    uint64_t length = whole_gib(bytes) + SL_GIB;
+    char *given = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (given == MAP_FAILED) return SL_ERR_NO_MEMORY;
+    uint64_t begin = whole_gib((uint64_t)given), end = begin + whole_gib(bytes);
+    if (begin > (uint64_t)given) munmap(given, begin - (uint64_t)given);
+    if (end < (uint64_t)given + length) munmap((char *)end, (uint64_t)given + length - end);
+    if (mprotect((char *)begin, bytes, PROT_READ | PROT_WRITE) ||
+        madvise((char *)begin, bytes, MADV_DONTFORK)) {
+        munmap((char *)begin, whole_gib(bytes));
+        return SL_ERR_NO_MEMORY;
+    }
+    madvise((char *)begin, bytes, MADV_HUGEPAGE); /* for speed */
+    *address = begin;
+    return SL_OK;
+}
+
+void sl_unreserve(uint64_t address, uint64_t bytes)
+{
+    munmap((char *)address, whole_gib(bytes));
+}
+
+/* --- slabs */
 
 /* A slab starts at a multiple of 1 GiB in a reservation that is 1 GiB longer. The driver's own address is
  * kept to free it. Unpopulated managed memory costs addresses only. */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "device/host_node.h"
+#include "device/cuda_slabs.h"
 
 #define BYTES ((size_t)1 << 21)
 #define OF_ADDRESS 2 /* MPOL_F_ADDR */

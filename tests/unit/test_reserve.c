@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "device/reserve.h"
+#include "device/cuda_slabs.h"
 
 static const uint64_t sizes[] = {SL_BLOCK_BYTES, SL_GIB - SL_BLOCK_BYTES, SL_GIB, SL_GIB + SL_BLOCK_BYTES};
 enum { SIZES = sizeof(sizes) / sizeof(*sizes) };
