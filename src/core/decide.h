@@ -5,7 +5,7 @@
 
 #include "launch/access.h"
 #include "move/schedule.h"
-#include "trace/decision.h"
+#include "trace/events.h"
 
 /* Whether a trace or log takes decisions. */
 bool sl_decisions_wanted(void);

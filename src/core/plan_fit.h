@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trace/decision.h"
+#include "trace/events.h"
 
 struct sl_planning;
 

@@ -4,7 +4,7 @@
 #define SLUICE_PLANNING_H
 
 #include "core/forecast.h"
-#include "trace/decision.h"
+#include "trace/events.h"
 
 struct sl_budget;
 struct sl_history;

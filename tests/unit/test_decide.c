@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "trace/decision.h"
+#include "trace/events.h"
 #include "trace_file.h"
 
 enum { BLOCKS = 48, ROUNDS = 12 }; /* 96 MiB; the budget is 64 */

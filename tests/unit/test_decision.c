@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "trace/decision.h"
+#include "trace/events.h"
 
 /* The texts of the numbers from 0 to `last` differ, and all behind are none. */
 static void assert_distinct(const char *(*text)(unsigned decision, unsigned number), unsigned decision,

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "tools/model/model_build.h"
 #include "tools/model/sorted.h"
-#include "trace/decision.h"
+#include "trace/events.h"
 
 bool model_reserve(struct model_build *build, void *array, size_t count, size_t *room, size_t size)
 {

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "tools/text/json.h"
-#include "trace/decision.h"
+#include "trace/events.h"
 
 enum { KERNELS_MAX = 1 << 20 }; /* limits the memory that a damaged number can request */
 

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "trace/decision.h"
+#include "trace/events.h"
 
 static uint64_t count_of(const struct model *model, enum sl_decision decision)
 {

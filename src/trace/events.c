@@ -1,4 +1,4 @@
-#include "trace/decision.h"
+#include "trace/events.h"
 
 static const char *const decisions[] = {
     [SL_DECISION_BEGIN] = "plan begun",       [SL_DECISION_SWITCH] = "plan carried out",
