@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "trace/emit.h"
+#include "trace/trace_write.h"
 
 enum { NAME_BYTES = 96 };
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/intern.h"
 #include "core/runtime.h"
-#include "trace/emit.h"
+#include "trace/trace_write.h"
 
 bool sl_runtime_tracing(void)
 {

@@ -16,10 +16,10 @@
 #include "core/planner.h"
 #include "core/report.h"
 #include "move/daemon.h"
-#include "trace/emit.h"
 #include "trace/python_frames.h"
 #include "trace/stack_walk.h"
 #include "trace/tensor_names.h"
+#include "trace/trace_write.h"
 
 static _Atomic bool tried;
 /* Counts that are equal on all cores change on all of them at once, also while a core is added. */

@@ -7,7 +7,7 @@
 #include "core/feed.h"
 #include "core/late_frees.h"
 #include "device/backend.h"
-#include "trace/emit.h"
+#include "trace/trace_write.h"
 
 /* The last launch; UINT64_MAX if a launch has begun that may reach the driver only later. */
 static sl_tick all_submitted(const struct sl_core *core)

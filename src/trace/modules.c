@@ -7,7 +7,7 @@
 
 #include "base/intern.h"
 #include "base/map.h"
-#include "trace/emit.h"
+#include "trace/trace_write.h"
 
 static struct module {
     _Atomic uint64_t key; /* 0: free. Its setter owns the rest until it is written */

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
-#include "trace/emit.h"
 #include "trace/modules.h"
+#include "trace/trace_write.h"
 
 #define MOST_PROBES 32
 

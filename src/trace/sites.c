@@ -4,12 +4,12 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
-#include "trace/emit.h"
 #include "trace/identity.h"
 #include "trace/modules.h"
 #include "trace/python_frames.h"
 #include "trace/site_records.h"
 #include "trace/stack_walk.h"
+#include "trace/trace_write.h"
 
 /* Code addresses as (object, offset), so that a site is equal in every run despite address randomisation; 0
  * outside objects. Does not use dladdr, which waits for a thread inside dlopen, whose constructors may in

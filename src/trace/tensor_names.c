@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
-#include "trace/emit.h"
 #include "trace/python_frames.h"
+#include "trace/trace_write.h"
 
 enum { WHOLE_FILE = 257, NAME_ROOM = 256, MOST_NAMES = 65536 }; /* Py_file_input */
 

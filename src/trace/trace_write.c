@@ -11,10 +11,74 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/forked.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "trace/trace_ring.h"
 #include "trace/trace_sink.h"
+
+/* --- a thread's ring */
+
+static uint64_t room_for(const struct sl_event *event)
+{
+    bool frequent = event->type == SL_EVENT_LAUNCH || event->type == SL_EVENT_ACCESS;
+    return frequent ? SL_RING_SLOTS - SL_RING_KEPT : SL_RING_SLOTS;
+}
+
+static struct sl_event gap_event(const struct sl_ring *ring, uint64_t lost, uint64_t time_ns)
+{
+    return (struct sl_event){.type = SL_EVENT_GAP,
+                             .tick = __atomic_load_n(&ring->lost_tick, __ATOMIC_RELAXED),
+                             .time_ns = time_ns,
+                             .a = lost};
+}
+
+bool sl_ring_push(struct sl_ring *ring, const struct sl_event *event)
+{
+    uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+    uint64_t lost = __atomic_load_n(&ring->lost, __ATOMIC_RELAXED), needed = lost ? 2 : 1;
+    uint64_t room = room_for(event);
+    if (head - ring->tail_seen + needed > room) {
+        ring->tail_seen = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+        if (head - ring->tail_seen + needed > room) return false;
+    }
+    if (lost) {
+        ring->slots[head++ % SL_RING_SLOTS] = gap_event(ring, lost, event->time_ns);
+        __atomic_store_n(&ring->lost, 0, __ATOMIC_RELAXED);
+    }
+    ring->slots[head % SL_RING_SLOTS] = *event;
+    __atomic_store_n(&ring->head, head + 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+void sl_ring_lose(struct sl_ring *ring, sl_tick tick)
+{
+    uint64_t lost = __atomic_load_n(&ring->lost, __ATOMIC_RELAXED);
+    if (!lost) __atomic_store_n(&ring->lost_tick, tick, __ATOMIC_RELAXED);
+    __atomic_store_n(&ring->lost, lost + 1, __ATOMIC_RELAXED);
+}
+
+const struct sl_event *sl_ring_peek(const struct sl_ring *ring)
+{
+    uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+    if (tail == __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE)) return NULL;
+    return &ring->slots[tail % SL_RING_SLOTS];
+}
+
+void sl_ring_pop(struct sl_ring *ring)
+{
+    uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+    __atomic_store_n(&ring->tail, tail + 1, __ATOMIC_RELEASE);
+}
+
+bool sl_ring_take_lost(struct sl_ring *ring, uint64_t time_ns, struct sl_event *out)
+{
+    uint64_t lost = __atomic_exchange_n(&ring->lost, 0, __ATOMIC_RELAXED);
+    if (!lost) return false;
+    *out = gap_event(ring, lost, time_ns);
+    return true;
+}
+
+/* --- the trace */
 
 enum {
     RING_MAX = 512,           /* threads that record at the same time */
@@ -77,7 +141,7 @@ static void *map(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Writer thread, the only one that touches the sink. */
+/* --- the writer's thread, the only one that touches the sink */
 
 static void drain_ring(struct sl_trace *trace, struct sl_ring *ring, bool last)
 {
@@ -264,4 +328,33 @@ bool sl_trace_push(struct sl_trace *trace, const struct sl_event *event)
     uint64_t now = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
     if (before / (SL_RING_SLOTS / 2) != now / (SL_RING_SLOTS / 2)) futex_raise(&trace->wake);
     return true;
+}
+
+/* --- records without the order lock */
+
+static struct target {
+    struct sl_trace *_Atomic trace; /* NULL: none, and in a forked child */
+    const _Atomic sl_tick *_Atomic tick;
+} SL_OWN_PAGES target;
+
+void sl_trace_emit_to(struct sl_trace *trace, const _Atomic sl_tick *tick)
+{
+    sl_forget_in_children(&target, sizeof target);
+    if (trace)
+        atomic_store(&target.tick, tick); /* a thread inside sl_trace_emit may still read the old one */
+    atomic_store(&target.trace, trace);
+}
+
+bool sl_trace_emits(void)
+{
+    return atomic_load_explicit(&target.trace, memory_order_acquire) != NULL;
+}
+
+bool sl_trace_emit(struct sl_event event)
+{
+    struct sl_trace *trace = atomic_load_explicit(&target.trace, memory_order_acquire);
+    if (!trace) return false;
+    if (!event.tick) event.tick = atomic_load_explicit(atomic_load(&target.tick), memory_order_relaxed);
+    if (!event.time_ns) event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    return sl_trace_push(trace, &event);
 }

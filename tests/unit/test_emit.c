@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "trace/emit.h"
 #include "trace/trace_write.h"
 #include "trace_file.h"
 

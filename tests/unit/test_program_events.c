@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "core/program_events.h"
-#include "trace/emit.h"
 #include "trace/trace_write.h"
 #include "trace_file.h"
 

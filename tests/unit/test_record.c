@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "trace/trace_ring.h"
+#include "trace/trace_write.h"
 #include "trace_file.h"
 
 #define TENSORS 100

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "trace/emit.h"
 #include "trace/python_frames.h"
 #include "trace/tensor_names.h"
 #include "trace/trace_write.h"

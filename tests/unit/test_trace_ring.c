@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "trace/trace_ring.h"
+#include "trace/trace_write.h"
 
 static struct sl_ring *ring;
 

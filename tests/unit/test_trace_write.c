@@ -16,7 +16,6 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "trace/trace_ring.h"
 #include "trace/trace_sink.h"
 #include "trace/trace_write.h"
 #include "trace_file.h"
