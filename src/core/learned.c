@@ -16,7 +16,7 @@
 #include "core/learned_prime.h"
 #include "core/policy.h"
 #include "profile/profile_format.h"
-#include "trace/identity.h"
+#include "trace/objects.h"
 
 #define LEAST_ITERATIONS 2 /* before the second one came as predicted, no plan is possible */
 

@@ -12,7 +12,7 @@
 #include "move/migrator.h"
 #include "predict/durations.h"
 #include "profile/profile_format.h"
-#include "trace/identity.h"
+#include "trace/objects.h"
 
 #define NONE UINT32_MAX
 

@@ -9,7 +9,7 @@
 
 #include "base/output.h"
 #include "base/types.h"
-#include "trace/identity.h"
+#include "trace/objects.h"
 
 #define SL_PROFILE_VERSION 1u
 #define SL_PROFILE_LONGEST_TEXT 4096u

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
-#include "trace/modules.h"
+#include "trace/objects.h"
 #include "trace/trace_write.h"
 
 #define MOST_PROBES 32

@@ -4,8 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
-#include "trace/identity.h"
-#include "trace/modules.h"
+#include "trace/objects.h"
 #include "trace/python_frames.h"
 #include "trace/site_records.h"
 #include "trace/stack_walk.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "trace/identity.h"
+#include "trace/objects.h"
 
 static struct sl_object *objects;
 static uint32_t object_count;

@@ -12,7 +12,7 @@
 
 #include <sys/mman.h>
 
-#include "trace/modules.h"
+#include "trace/objects.h"
 
 #define NAME "GNU"
 

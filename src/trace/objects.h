@@ -1,9 +1,25 @@
-/* Identifies the program by the objects whose code is on the call stacks of allocations. Sites are offsets in
- * these objects, so they mean something else in another build of one of them. */
-#ifndef SLUICE_IDENTITY_H
-#define SLUICE_IDENTITY_H
+/* The objects whose code is on the call stacks of allocations: as the trace lists them, with number, path,
+ * load address and build id; and as what identifies the program. Sites are offsets in these objects, so they
+ * mean something else in another build of one of them. */
+#ifndef SLUICE_OBJECTS_H
+#define SLUICE_OBJECTS_H
 
 #include "base/types.h"
+
+struct dl_phdr_info;
+
+#define SL_MODULES_MOST 1024u
+
+/* The first 16 bytes of the build id in the object's mapped notes, padded with zeros. False: it has none.
+ * Precondition: the object stays loaded, as inside dl_iterate_phdr. */
+bool sl_build_id(const struct dl_phdr_info *object, uint64_t id[2]);
+
+/* The object's number from 1, constant while it is loaded; 0: too many objects. *is_new: the caller is the
+ * first to ask and must call sl_module_emit. Thread-safe, lock-free. Precondition: as above. */
+uint32_t sl_module_number(const struct dl_phdr_info *object, bool *is_new);
+
+/* Writes module `number` to the trace. False: the record is lost. Thread-safe. */
+bool sl_module_emit(uint32_t number);
 
 /* A file that contains code. */
 struct sl_object {
