@@ -2,13 +2,97 @@
 
 #include <link.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/clock.h"
+#include "base/intern.h"
 #include "base/map.h"
 #include "trace/objects.h"
 #include "trace/python_frames.h"
-#include "trace/site_records.h"
 #include "trace/stack_walk.h"
 #include "trace/trace_write.h"
+
+#define RECORDS_MOST 4096u
+#define MOST_PROBES 32
+
+/* --- the sites of a trace: each is written once, before the first record that names it */
+
+/* A call stack, innermost frame first. */
+struct frames {
+    int count;
+    uint32_t modules[SL_SITE_FRAMES]; /* sl_module_number; 0: code outside objects, or too many modules */
+    uint64_t offsets[SL_SITE_FRAMES]; /* return address - the module's load address (0: no module) */
+    uint32_t new_modules[SL_SITE_FRAMES], new_count; /* modules that the trace does not know yet */
+};
+
+static _Atomic uint64_t recorded[RECORDS_MOST]; /* sites: open addressing, linear probing; 0: free */
+
+/* The entry of `site`, or one that it can take; NULL: there are too many. */
+static _Atomic uint64_t *place_of(uint64_t site)
+{
+    for (uint32_t probe = 0; probe < MOST_PROBES; probe++) {
+        _Atomic uint64_t *place = &recorded[(site + probe) % RECORDS_MOST];
+        uint64_t seen = atomic_load_explicit(place, memory_order_relaxed);
+        if (!seen || seen == site) return place;
+    }
+    return NULL;
+}
+
+static char *put_hexadecimal(char *at, uint64_t value)
+{
+    int digits = 1;
+    while (digits < 16 && value >> (4 * digits)) digits++;
+    for (; digits; digits--) *at++ = "0123456789abcdef"[value >> (4 * (digits - 1)) & 15];
+    return at;
+}
+
+static const char *frames_text(const struct frames *frames)
+{
+    char text[SL_SITE_FRAMES * (8 + 1 + 16 + 1) + 1], *at = text;
+    for (int i = 0; i < frames->count; i++) {
+        if (i) *at++ = ' ';
+        at = put_hexadecimal(at, frames->modules[i]);
+        *at++ = '+';
+        at = put_hexadecimal(at, frames->offsets[i]);
+    }
+    *at = 0;
+    return sl_intern(text);
+}
+
+/* A lost record is only missing in what is shown of the site. */
+static void emit_python(const struct sl_python_frame *frame, uint32_t depth, void *site)
+{
+    sl_trace_emit((struct sl_event){.type = SL_EVENT_PYTHON,
+                                    .id = depth,
+                                    .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
+                                    .a = frame->line,
+                                    .c = *(const uint64_t *)site,
+                                    .text = sl_intern_some(frame->text)});
+}
+
+/* Writes the site, with the calling thread's frames of Python, if the trace does not have it. False: the
+ * record was lost, and the next call for the site writes it again. Returns true without writing if there are
+ * too many sites. Takes the time before other threads can see the site, so that their records of the site are
+ * later. */
+static bool emit_site(uint64_t site, const struct frames *frames)
+{
+    for (uint32_t i = 0; i < frames->new_count; i++) sl_module_emit(frames->new_modules[i]);
+    struct sl_event event = {.type = SL_EVENT_SITE, .time_ns = sl_clock_ns(CLOCK_MONOTONIC), .c = site};
+    _Atomic uint64_t *place = place_of(site);
+    uint64_t free_place = 0;
+    if (!place || !atomic_compare_exchange_strong(place, &free_place, site)) return true;
+    event.text = frames_text(frames);
+    if (!strcmp(event.text, SL_INTERN_LOST)) return true;
+    if (!sl_trace_emit(event)) {
+        atomic_store(place, 0);
+        return false;
+    }
+    sl_python_frames_each(emit_python, &site);
+    return true;
+}
+
+/* --- the site of a call */
 
 /* Code addresses as (object, offset), so that a site is equal in every run despite address randomisation; 0
  * outside objects. Does not use dladdr, which waits for a thread inside dlopen, whose constructors may in
@@ -16,7 +100,7 @@
 struct places {
     const struct sl_stack *stack;
     uint64_t places[SL_SITE_FRAMES];
-    struct sl_frames *frames; /* for the trace, or NULL */
+    struct frames *frames; /* for the trace, or NULL */
 };
 
 static bool holds(const struct dl_phdr_info *object, uint64_t address)
@@ -32,7 +116,7 @@ static bool holds(const struct dl_phdr_info *object, uint64_t address)
 /* Sets the frame's module number for the trace, and its offset in the module. */
 static void note_frame(struct places *out, const struct dl_phdr_info *object, uint32_t *module, int frame)
 {
-    struct sl_frames *frames = out->frames;
+    struct frames *frames = out->frames;
     bool is_new = false;
     if (!*module) *module = sl_module_number(object, &is_new);
     if (is_new) frames->new_modules[frames->new_count++] = *module;
@@ -92,14 +176,14 @@ static void remember(uint64_t raw, uint64_t site)
 /* The site of a stack that is not cached. *written: the trace, if there is one, has the site. */
 static uint64_t find_site(const struct sl_stack *stack, uint64_t python, bool *written)
 {
-    struct sl_frames frames = {.count = stack->count};
+    struct frames frames = {.count = stack->count};
     struct places found = {.stack = stack, .frames = sl_trace_emits() ? &frames : NULL};
     uint64_t site = 0;
     for (int i = 0; i < stack->count; i++) frames.offsets[i] = (uint64_t)stack->at[i];
     dl_iterate_phdr(find_in_object, &found);
     for (int i = 0; i < stack->count; i++) site = sl_hash_word(site, found.places[i]);
     if (python) site = sl_hash_word(site, python);
-    *written = !found.frames || sl_site_emit(site, &frames);
+    *written = !found.frames || emit_site(site, &frames);
     return site;
 }
 

@@ -1,6 +1,6 @@
 /* Where the program allocates. */
-#ifndef SLUICE_SITE_H
-#define SLUICE_SITE_H
+#ifndef SLUICE_SITES_H
+#define SLUICE_SITES_H
 
 #include "base/types.h"
 

@@ -15,7 +15,8 @@
 #define SLUICE_STACK_WALK_H
 
 #include "base/types.h"
-#include "trace/site_records.h"
+
+#define SL_SITE_FRAMES 24
 
 struct sl_stack {
     int count;

@@ -1,4 +1,5 @@
 /* Build ids in notes that are whole, cut, and wrong: what is mapped is read, and nothing else. */
+#include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "trace/site_records.h"
 #include "trace/sites.h"
+#include "trace/stack_walk.h"
 
 static const char *program;
 
