@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "trace/stack_reach.h"
+#include "trace/stack_walk.h"
 
 enum { PAGE = 4096, WORD = sizeof(uintptr_t) };
 
