@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "trace/python_text.h"
+#include "trace/python_frames.h"
 
 enum { COMPACT = 1 << 5, ASCII = 1 << 6 };
 
