@@ -15,7 +15,7 @@
 #include "core/learned_collect.h"
 #include "core/learned_prime.h"
 #include "core/policy.h"
-#include "profile/profile_format.h"
+#include "profile/profile.h"
 #include "trace/objects.h"
 
 #define LEAST_ITERATIONS 2 /* before the second one came as predicted, no plan is possible */

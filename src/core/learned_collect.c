@@ -11,7 +11,7 @@
 #include "launch/access.h"
 #include "move/migrator.h"
 #include "predict/durations.h"
-#include "profile/profile_format.h"
+#include "profile/profile.h"
 #include "trace/objects.h"
 
 #define NONE UINT32_MAX

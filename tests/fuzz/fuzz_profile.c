@@ -9,7 +9,6 @@
 #include <zstd.h>
 
 #include "profile/profile.h"
-#include "profile/profile_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

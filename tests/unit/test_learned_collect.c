@@ -14,7 +14,7 @@
 #include "core/learned.h"
 #include "core/learned_collect.h"
 #include "core_fixture.h"
-#include "profile/profile_format.h"
+#include "profile/profile.h"
 
 #define LAYERS 3
 #define LAYER_BYTES (4 * SL_MIB)

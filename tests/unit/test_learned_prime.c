@@ -15,7 +15,7 @@
 #include "core/learned_collect.h"
 #include "core/learned_prime.h"
 #include "core_fixture.h"
-#include "profile/profile_format.h"
+#include "profile/profile.h"
 #include "profile_sample.h"
 
 #define LAYERS 20

@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "profile/profile.h"
-#include "profile/profile_format.h"
 #include "profile_sample.h"
 
 static char folder[] = "/tmp/sluice-profile-XXXXXX";

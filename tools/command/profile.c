@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "launch/symbols.h"
 #include "profile/profile.h"
-#include "profile/profile_format.h"
 #include "tools/command/commands.h"
 #include "tools/text/command_line.h"
 #include "tools/text/json.h"

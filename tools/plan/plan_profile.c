@@ -7,7 +7,6 @@
 
 #include "base/output.h"
 #include "profile/profile.h"
-#include "profile/profile_format.h"
 #include "tools/text/messages.h"
 
 static const char *last_part(const char *path)
