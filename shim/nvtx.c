@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/intern.h"
 #include "core/runtime.h"
 #include "environment.h"
 #include "marks.h"
+#include "trace/events.h"
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
 #define NO_LEVEL (-2) /* result of push and pop, because levels are not counted */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/intern.h"
 #include "core/runtime.h"
+#include "trace/events.h"
 #include "trace/trace_write.h"
 
 bool sl_runtime_tracing(void)

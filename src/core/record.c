@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/intern.h"
 #include "base/mask.h"
 #include "base/options.h"
 #include "core/ticks.h"
 #include "move/migrator.h"
 #include "move/transfer.h"
+#include "trace/events.h"
 #include "trace/tensor_names.h"
 #include "trace/trace_write.h"
 

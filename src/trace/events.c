@@ -1,5 +1,12 @@
 #include "trace/events.h"
 
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/map.h"
+
+/* --- texts of decisions */
+
 static const char *const decisions[] = {
     [SL_DECISION_BEGIN] = "plan begun",       [SL_DECISION_SWITCH] = "plan carried out",
     [SL_DECISION_DISCARD] = "plan discarded", [SL_DECISION_MISPREDICT] = "misprediction",
@@ -53,4 +60,79 @@ const char *sl_decision_reason_text(unsigned decision, unsigned reason)
     default:
         return NULL;
     }
+}
+
+/* --- interned texts */
+
+#define SLOTS ((uint32_t)1 << 16)
+#define MOST_PROBES 64
+
+/* Untouched pages take no memory. The first byte is unused, because 0 means no text. */
+static char space[SL_INTERN_BYTES];
+static _Atomic uint32_t used = 1, count;
+static _Atomic uint32_t places[SLOTS]; /* open addressing, linear probing; 0: free */
+
+static uint64_t hash_of(const char *text, size_t bytes)
+{
+    uint64_t hash = bytes;
+    for (size_t at = 0; at < bytes; at += 8) {
+        uint64_t word = 0;
+        memcpy(&word, text + at, bytes - at < 8 ? bytes - at : 8);
+        hash = sl_hash_word(hash, word);
+    }
+    return hash;
+}
+
+/* Copies the text into the space. 0: the first 1/`share` of the space has no room. */
+static uint32_t put(const char *text, size_t bytes, uint32_t share)
+{
+    uint32_t at = atomic_load_explicit(&used, memory_order_relaxed);
+    if (atomic_load_explicit(&count, memory_order_relaxed) >= SLOTS / share) return 0;
+    do {
+        if (at + bytes >= SL_INTERN_BYTES / share) return 0;
+    } while (!atomic_compare_exchange_weak(&used, &at, at + (uint32_t)bytes + 1));
+    atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
+    memcpy(space + at, text, bytes);
+    return at;
+}
+
+static bool is_at(uint32_t place, const char *text, size_t bytes)
+{
+    return !strncmp(space + place, text, bytes) && !space[place + bytes];
+}
+
+static const char lost[] = SL_INTERN_LOST;
+
+static const char *keep(const char *text, uint32_t share)
+{
+    if (!text) return NULL;
+    size_t bytes = strnlen(text, SL_INTERN_LONGEST);
+    uint32_t slot = (uint32_t)hash_of(text, bytes), own = 0;
+    for (uint32_t probe = 0; probe < MOST_PROBES; probe++, slot++) {
+        uint32_t place = atomic_load_explicit(&places[slot % SLOTS], memory_order_acquire);
+        if (!place) {
+            if (!own) own = put(text, bytes, share);
+            if (!own) return lost;
+            /* If another thread was first, its text may be equal; then our copy is wasted. */
+            if (atomic_compare_exchange_strong(&places[slot % SLOTS], &place, own)) return space + own;
+        }
+        if (is_at(place, text, bytes)) return space + place;
+    }
+    return lost;
+}
+
+const char *sl_intern(const char *text)
+{
+    return keep(text, 1);
+}
+
+const char *sl_intern_some(const char *text)
+{
+    return keep(text, 2);
+}
+
+/* The last byte of the space is never part of a text. */
+bool sl_is_interned(const void *text)
+{
+    return text == lost || (uintptr_t)text - (uintptr_t)space < sizeof space;
 }

@@ -1,4 +1,4 @@
-/* Fixed-size records that go from the core to the trace. */
+/* Fixed-size records that go from the core to the trace, and their texts. */
 #ifndef SLUICE_EVENTS_H
 #define SLUICE_EVENTS_H
 
@@ -67,7 +67,7 @@ struct sl_event {
     sl_tick tick;
     uint64_t time_ns; /* CLOCK_MONOTONIC */
     uint64_t a, b, c, d;
-    const char *text; /* of types that have one; never freed */
+    const char *text; /* of types that have one; see sl_intern */
 };
 
 /* The core's decisions: fields of a SLUICE_TRACE_DECISION record, and their texts. First the record's flags.
@@ -111,5 +111,22 @@ const char *sl_decision_text(unsigned decision);
 /* The reason in the record's id, for a decision to begin or discard a plan and for a misprediction; NULL for
  * others. */
 const char *sl_decision_reason_text(unsigned decision, unsigned reason);
+
+/* Texts that are never freed: records point to them, and the trace's writer reads them later. */
+#define SL_INTERN_LONGEST 1023u      /* longer texts are truncated */
+#define SL_INTERN_BYTES (4 * SL_MIB) /* of all texts together, with terminators */
+#define SL_INTERN_LOST "(too many texts)"
+
+/* The interned copy of `text`: equal texts share one address. Any thread, also in a signal handler or a child
+ * after fork; lock-free, allocates nothing; about 50 ns for a short text. When the space is full, every new
+ * text becomes SL_INTERN_LOST. NULL for NULL. */
+const char *sl_intern(const char *text);
+
+/* The same for texts of which a program may make any number: limited to half of the space, so that room is
+ * left for the others. */
+const char *sl_intern_some(const char *text);
+
+/* Whether `text` may be a result of these functions: its bytes up to the terminator are readable. */
+bool sl_is_interned(const void *text);
 
 #endif

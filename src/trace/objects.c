@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "base/intern.h"
 #include "base/map.h"
+#include "trace/events.h"
 #include "trace/trace_write.h"
 
 static struct module {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/intern.h"
 #include "base/map.h"
+#include "trace/events.h"
 #include "trace/objects.h"
 #include "trace/python_frames.h"
 #include "trace/stack_walk.h"

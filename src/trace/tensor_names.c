@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/intern.h"
+#include "trace/events.h"
 #include "trace/python_frames.h"
 #include "trace/trace_write.h"
 

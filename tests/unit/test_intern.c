@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "base/intern.h"
+#include "trace/events.h"
 
 #define THREADS 8
 #define TEXTS 500

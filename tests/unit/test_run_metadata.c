@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/intern.h"
 #include "core_fixture.h"
+#include "trace/events.h"
 #include "trace_file.h"
 
 #define CHANGES 70000 /* there is room for 65536 texts */
