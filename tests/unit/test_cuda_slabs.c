@@ -3,6 +3,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -192,6 +199,160 @@ static void a_node_that_refuses_is_left_for_good(void **state)
     assert_int_equal(sl_cuda_device(&second).id, 1);
 }
 
+/* On which node host memory is put: the wrong one costs every transfer the way between two processors, and a
+ * preference where there is no choice is a call for nothing. */
+#define BYTES ((size_t)1 << 21)
+#define OF_ADDRESS 2 /* MPOL_F_ADDR */
+
+static void the_driver_knows_best(void **state)
+{
+    (void)state;
+    static const struct {
+        int driver, kernel;
+        bool several;
+        int node;
+    } cases[] = {{1, 0, true, 1},    {0, 1, true, 0},    {0, 1, false, -1},
+                 {3, -1, false, 3},  {-1, 1, true, 1},   {-1, 0, true, 0},
+                 {-1, 1, false, -1}, {-1, -1, true, -1}, {-1, -1, false, -1}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        assert_int_equal(sl_host_node_nearest(cases[i].driver, cases[i].kernel, cases[i].several),
+                         cases[i].node);
+}
+
+/* Policy and first node of the pages at the address; -1: the kernel does not say. */
+static int policy_at(const void *address, unsigned long *nodes)
+{
+    int policy = -1;
+    unsigned long mask[16] = {0};
+    if (syscall(SYS_get_mempolicy, &policy, mask, 1024ul, address, OF_ADDRESS) != 0) return -1;
+    *nodes = mask[0];
+    return policy;
+}
+
+static void pages_are_preferred_on_the_node(void **state)
+{
+    (void)state;
+    unsigned long nodes = 0;
+    char *memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    if (policy_at(memory, &nodes) != 0) {
+        munmap(memory, 2 * BYTES);
+        skip(); /* a kernel without NUMA, or a container that may not ask */
+    }
+    assert_false(sl_host_node_prefer((uint64_t)memory, BYTES, -1));
+    assert_false(sl_host_node_prefer((uint64_t)memory, BYTES, 1024));
+    assert_false(sl_host_node_prefer((uint64_t)memory, BYTES, 1000)); /* that the host does not have */
+    assert_int_equal(policy_at(memory, &nodes), 0);
+    assert_true(sl_host_node_prefer((uint64_t)memory, BYTES, 0));
+    assert_int_equal(policy_at(memory, &nodes), 1);
+    assert_int_equal(nodes, 1);
+    assert_int_equal(policy_at(memory + BYTES, &nodes), 0); /* and no others */
+    munmap(memory, 2 * BYTES);
+}
+
+/* Host memory for a pinned slab: where it lies, what behind it is nobody else's, and that a child has none of
+ * it. */
+static const uint64_t sizes[] = {SL_BLOCK_BYTES, SL_GIB - SL_BLOCK_BYTES, SL_GIB, SL_GIB + SL_BLOCK_BYTES};
+enum { SIZES = sizeof(sizes) / sizeof(*sizes) };
+
+static uint64_t reserved(uint64_t bytes)
+{
+    uint64_t address = 0;
+    assert_int_equal(sl_reserve(bytes, &address), SL_OK);
+    return address;
+}
+
+/* The rights of the mapping that the address is in, such as "rw-p"; "": there is none. */
+static const char *rights_of(uint64_t address)
+{
+    static char rights[8];
+    unsigned long long begin, end;
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    if (!maps) abort();
+    bool found = false;
+    while (!found && fgets(line, sizeof(line), maps))
+        found = sscanf(line, "%llx-%llx %4s", &begin, &end, rights) == 3 && address >= begin && address < end;
+    fclose(maps);
+    return found ? rights : "";
+}
+
+/* Whether the page is free for anybody who maps memory there. */
+static bool is_free(uint64_t address)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *given =
+        mmap((void *)address, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (given == MAP_FAILED) return false;
+    munmap(given, page);
+    return given == (void *)address;
+}
+
+static void memory_starts_at_a_gib_and_ends_with_its_size(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SIZES; i++) {
+        uint64_t address = reserved(sizes[i]), end = address + sizes[i];
+        assert_int_equal(address % SL_GIB, 0);
+        *(volatile char *)address = 1;
+        *(volatile char *)(end - 1) = 2;
+        assert_int_equal(*(volatile char *)(end - SL_KIB), 0);
+        if (end % SL_GIB) assert_string_equal(rights_of(end), "---p");
+        sl_unreserve(address, sizes[i]);
+    }
+}
+
+/* A slab is known by the GiB that an address is in: no other memory may be in its last one. */
+static void the_rest_of_the_last_gib_is_nobody_elses(void **state)
+{
+    (void)state;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < SIZES; i++) {
+        uint64_t address = reserved(sizes[i]), last = (address + sizes[i] - 1) | (SL_GIB - 1);
+        assert_false(is_free(address));
+        assert_false(is_free(address + sizes[i] - page));
+        assert_false(is_free((last + 1) - page));
+        if (sizes[i] % SL_GIB) assert_false(is_free(address + sizes[i]));
+        sl_unreserve(address, sizes[i]);
+        assert_true(is_free(address));
+        assert_true(is_free((last + 1) - page));
+    }
+}
+
+static void slabs_lie_apart(void **state)
+{
+    (void)state;
+    uint64_t one = reserved(SL_BLOCK_BYTES), other = reserved(SL_BLOCK_BYTES);
+    assert_true((one > other ? one - other : other - one) >= SL_GIB);
+    sl_unreserve(one, SL_BLOCK_BYTES);
+    *(volatile char *)other = 1;
+    sl_unreserve(other, SL_BLOCK_BYTES);
+}
+
+/* The device goes on writing to the parent's pages: a copy that a child makes would move the parent's away.
+ */
+static void a_child_has_none_of_it(void **state)
+{
+    (void)state;
+    uint64_t address = reserved(SL_BLOCK_BYTES);
+    int status;
+    *(volatile char *)address = 1;
+    pid_t child = fork();
+    if (child == 0) _exit(*rights_of(address) || *rights_of(address + SL_BLOCK_BYTES - 1));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_string_equal(rights_of(address), "rw-p");
+    sl_unreserve(address, SL_BLOCK_BYTES);
+}
+
+static void more_than_there_are_addresses_is_refused(void **state)
+{
+    (void)state;
+    uint64_t address = 77;
+    assert_int_equal(sl_reserve((uint64_t)1 << 62, &address), SL_ERR_NO_MEMORY);
+    assert_int_equal(address, 77);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +361,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_device_may_touch_every_slab, start, stop),
         cmocka_unit_test_setup_teardown(pinned_memory_has_the_hosts_addresses, start, stop),
         cmocka_unit_test_setup_teardown(a_node_that_refuses_is_left_for_good, start, stop),
+        cmocka_unit_test(the_driver_knows_best),
+        cmocka_unit_test(pages_are_preferred_on_the_node),
+        cmocka_unit_test(memory_starts_at_a_gib_and_ends_with_its_size),
+        cmocka_unit_test(the_rest_of_the_last_gib_is_nobody_elses),
+        cmocka_unit_test(slabs_lie_apart),
+        cmocka_unit_test(a_child_has_none_of_it),
+        cmocka_unit_test(more_than_there_are_addresses_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
