@@ -19,7 +19,6 @@
 
 #include "base/locks.h"
 #include "memory/points.h"
-#include "memory/waits.h"
 
 struct sl_frees {
     struct sl_lock lock;

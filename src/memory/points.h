@@ -1,8 +1,8 @@
 /* Points at which frees take effect: events on streams whose earlier work may use the memory.
  *
  * Where the driver records no event and waits for no stream, points are unsure: nothing tells when the device
- * has passed them, except a wait for the whole context or later points on all streams. Thread-safe as frees.h
- * is.
+ * has passed them, except a wait for the whole context or later points on all streams. Waiters collect points
+ * in lists. Thread-safe as frees.h is.
  */
 #ifndef SLUICE_POINTS_H
 #define SLUICE_POINTS_H
@@ -19,7 +19,7 @@ struct sl_free_stream {
     uint64_t serial; /* never reused; 0: unknown, so never equal to another */
 };
 
-/* Only frees.c, points.c and waits.c look into it. */
+/* Only frees.c and points.c look into it. */
 struct sl_points {
     struct sl_frees *list;
     uint32_t refs; /* guarded by the list's lock */
@@ -62,10 +62,6 @@ bool sl_points_have_passed(const struct sl_frees *frees, const struct sl_points 
 /* Waits on the host for all of the points and releases them. Accepts NULL. SL_ERR_DRIVER: some may be
  * ahead. */
 enum sl_status sl_points_wait(struct sl_frees *frees, struct sl_points *points);
-/* Waits on the host for one event of the points. Under any lock. */
-enum sl_status sl_points_wait_for(const struct sl_points *points, sl_event_handle event);
-/* Records the point if it is open. Enqueues. */
-void sl_points_settle(struct sl_points *points);
 /* Releases the points, whether they have passed or not. Accepts NULL. */
 void sl_points_void(struct sl_frees *frees, struct sl_points *points);
 /* The same where the list is locked, or at its close. Does not accept NULL. */
@@ -83,5 +79,51 @@ uint32_t sl_frees_hold(struct sl_frees *frees);
 void sl_frees_let_go(struct sl_frees *frees, uint32_t held);
 /* Waits for those who hold now. Precondition: the tables do not have the handle any more. */
 void sl_frees_wait_for_holders(struct sl_frees *frees);
+
+/* A list of events to wait for, which belong to points. Zeroed before its first use. */
+struct sl_waits {
+    struct sl_wait {
+        sl_event_handle event;
+        struct sl_points *points; /* holds a reference to the event */
+        uint64_t serial;          /* the event's stream */
+    } * at;
+    uint32_t count, capacity;
+    bool unsure; /* something that belongs here has no event */
+};
+
+/* Whether there is anything to wait for. */
+static inline bool sl_waits_any(const struct sl_waits *waits)
+{
+    return waits->count || waits->unsure;
+}
+/* Whether waiting for `later` makes waiting for `earlier` unnecessary: both are on one stream, and `earlier`
+ * was known before `later` was recorded. */
+bool sl_wait_covers(const struct sl_wait *later, const struct sl_wait *earlier);
+/* Whether one of the waits is open. */
+bool sl_waits_are_open(const struct sl_waits *waits);
+
+/* Records the open ones and makes `stream`, or else the host, wait for all of them: enqueues. SL_ERR_DRIVER:
+ * some are not waited for. */
+enum sl_status sl_waits_enqueue(const struct sl_waits *waits, const struct sl_backend *backend,
+                                sl_stream stream);
+/* The same for a stream of which it is not known whether it captures: see sl_wait_beside. */
+enum sl_status sl_waits_beside(const struct sl_waits *waits, const struct sl_backend *backend,
+                               sl_stream stream);
+/* Waits for the event on the host. SL_ERR_DRIVER: it may be ahead. May be called under any lock. */
+enum sl_status sl_wait_on_host(const struct sl_wait *wait);
+
+/* Moves the points to the end of *waits. */
+void sl_points_give(struct sl_frees *frees, struct sl_points *points, struct sl_waits *waits);
+/* Appends event `i` of the points, unless a wait in the list covers it. Precondition: the list of frees is
+ * locked. */
+void sl_waits_append(struct sl_frees *frees, struct sl_waits *waits, struct sl_points *points, uint32_t i);
+/* Appends a copy of a wait that another list keeps. */
+void sl_waits_add(struct sl_waits *waits, const struct sl_wait *wait, struct sl_frees *frees);
+/* Releases the waits that have passed. Queries the driver. */
+void sl_waits_prune(struct sl_waits *waits, struct sl_frees *frees);
+/* Releases all waits and empties the list. */
+void sl_waits_end(struct sl_waits *waits, struct sl_frees *frees);
+/* Releases one wait. */
+void sl_wait_end(struct sl_wait *wait, struct sl_frees *frees);
 
 #endif

@@ -1,6 +1,8 @@
 /* Points of frees: what cannot be recorded is waited for, and what cannot be waited for either has not
  * passed.
  */
+#include "memory/frees.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -10,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "memory/frees.h"
 #include "noted_device.h"
 
 static struct noted_device device;
@@ -71,7 +72,7 @@ static void an_open_point_that_is_refused_is_ahead(void **state)
     device.refuses_records = device.refuses_finishing = true;
     sl_frees_flush(&frees);
     assert_true(sl_points_are_unsure(points));
-    assert_int_equal(sl_points_wait_for(points, NULL), SL_ERR_DRIVER);
+    assert_int_equal(sl_wait_on_host(&(struct sl_wait){.points = points}), SL_ERR_DRIVER);
     sl_points_void(&frees, points);
 }
 
@@ -167,6 +168,74 @@ static void all_who_wait_see_the_holder(void **state)
     assert_int_equal(atomic_load(&returned), WAITERS);
 }
 
+/* --- Lists of events: a list that lacks one says so, and no event is dropped that is not known to have
+ * passed.
+ */
+
+static void an_event_in_the_list_is_waited_for(void **state)
+{
+    (void)state;
+    struct sl_waits waits = {0};
+    sl_points_give(&frees, record(&on_a), &waits);
+    sl_points_give(&frees, record(&on_b), &waits);
+    assert_int_equal(waits.count, 2);
+    assert_int_equal(sl_waits_enqueue(&waits, &device.backend, &b), SL_OK);
+    assert_int_equal(device.wait_count, 2);
+    assert_false(device.waits[0].by_host);
+    assert_int_equal(sl_waits_beside(&waits, &device.backend, &b), SL_OK);
+    assert_true(device.waits[2].by_host && device.waits[3].by_host);
+    sl_waits_end(&waits, &frees);
+    assert_false(sl_waits_any(&waits));
+}
+
+static void a_list_that_lacks_one_says_so(void **state)
+{
+    (void)state;
+    struct sl_waits waits = {0};
+    refuse_all(true);
+    sl_points_give(&frees, record(&on_a), &waits);
+    assert_true(waits.unsure && sl_waits_any(&waits));
+    refuse_all(false);
+    assert_int_equal(sl_waits_enqueue(&waits, &device.backend, &b), SL_ERR_DRIVER);
+    sl_waits_end(&waits, &frees);
+}
+
+static void refused_waits_are_told(void **state)
+{
+    (void)state;
+    struct sl_waits waits = {0};
+    sl_points_give(&frees, record(&on_a), &waits);
+    refuse_all(true);
+    assert_int_equal(sl_waits_enqueue(&waits, &device.backend, &b), SL_ERR_DRIVER);
+    assert_int_equal(sl_waits_beside(&waits, &device.backend, &b), SL_ERR_DRIVER);
+    assert_int_equal(sl_wait_on_host(&waits.at[0]), SL_ERR_DRIVER);
+    sl_waits_prune(&waits, &frees); /* nobody says that it has passed */
+    assert_int_equal(waits.count, 1);
+    refuse_all(false);
+    sl_waits_prune(&waits, &frees);
+    assert_int_equal(waits.count, 1);
+    ((struct noted_event *)waits.at[0].event)->done = true;
+    sl_waits_prune(&waits, &frees);
+    assert_int_equal(waits.count, 0);
+    sl_waits_end(&waits, &frees);
+}
+
+/* The event of an open point whose recording failed may have passed long ago, on another stream. */
+static void an_event_that_was_not_recorded_is_not_dropped(void **state)
+{
+    (void)state;
+    struct sl_waits waits = {0};
+    sl_points_give(&frees, sl_points_open(&frees, &on_a), &waits);
+    assert_true(sl_waits_are_open(&waits));
+    device.refuses_records = device.refuses_finishing = true;
+    sl_frees_flush(&frees);
+    ((struct noted_event *)waits.at[0].event)->done = true;
+    sl_waits_prune(&waits, &frees);
+    assert_int_equal(waits.count, 1);
+    assert_int_equal(sl_waits_enqueue(&waits, &device.backend, &b), SL_ERR_DRIVER);
+    sl_waits_end(&waits, &frees);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +246,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_events_the_unknown_stands_for_them, start, stop),
         cmocka_unit_test_setup_teardown(holders_are_waited_for, start, stop),
         cmocka_unit_test_setup_teardown(all_who_wait_see_the_holder, start, stop),
+        cmocka_unit_test_setup_teardown(an_event_in_the_list_is_waited_for, start, stop),
+        cmocka_unit_test_setup_teardown(a_list_that_lacks_one_says_so, start, stop),
+        cmocka_unit_test_setup_teardown(refused_waits_are_told, start, stop),
+        cmocka_unit_test_setup_teardown(an_event_that_was_not_recorded_is_not_dropped, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
