@@ -6,7 +6,7 @@
 #include "base/test_hooks.h"
 #include "core/planning.h"
 #include "core/ticks.h"
-#include "move/migrator_valid.h"
+#include "move/move_valid.h"
 #include "move/schedule_take.h"
 #include "move/stats.h"
 #include "plan/plan_content.h"

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "memory/arena_valid.h"
+#include "memory/memory_valid.h"
 
 #define NO_SLAB UINT16_MAX /* driver memory */
 #define LEAST_PINNED_BYTES (32 * SL_MIB)

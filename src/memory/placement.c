@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/grow.h"
-#include "memory/placement_valid.h"
+#include "memory/memory_valid.h"
 
 #define MOST_YOUNGER 256  /* slots that a free shifts in age; if there are more the youngest fills the gap */
 #define MOST_OF_OTHERS 64 /* free slots of other streams in a key before one of them is taken */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "move/move_valid.h"
 #include "move/schedule_take.h"
-#include "move/schedule_valid.h"
 
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_migrator *migrator)
 {

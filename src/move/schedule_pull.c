@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "move/move_valid.h"
 #include "move/schedule.h"
-#include "move/schedule_valid.h"
 
 /* How many fetches are searched for an unused one. */
 enum { LOOK_BACK = 32 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "move/move_valid.h"
 #include "move/schedule.h"
-#include "move/schedule_valid.h"
 
 void sl_steps_free(struct sl_steps *steps)
 {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "memory/arena_valid.h"
+#include "memory/memory_valid.h"
 #include "noted_device.h"
 
 #define CHUNK (64 * SL_MIB)

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "memory/placement_valid.h"
+#include "memory/memory_valid.h"
 
 #define PIECE (20 * SL_MIB)
 #define SITE 77

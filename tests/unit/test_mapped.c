@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "move/migrator_valid.h"
+#include "move/move_valid.h"
 #include "trace_file.h"
 
 #define PIECE (20 * SL_MIB)

@@ -10,8 +10,7 @@
 
 #include "broken.h"
 #include "launch/extents.h"
-#include "memory/arena_valid.h"
-#include "memory/placement_valid.h"
+#include "memory/memory_valid.h"
 #include "tests/host/backend_host.h"
 
 #define CHUNK (4 * SL_MIB)

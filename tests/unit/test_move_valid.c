@@ -11,9 +11,8 @@
 
 #include "broken.h"
 #include "core_fixture.h"
-#include "move/migrator_valid.h"
+#include "move/move_valid.h"
 #include "move/schedule_take.h"
-#include "move/schedule_valid.h"
 
 #define CHUNK (2 * SL_MIB)
 #define LAUNCHES 4

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "tests/host/backend_host.h"
+#include "memory/memory_valid.h"
 #include "memory/placement.h"
-#include "memory/placement_valid.h"
+#include "tests/host/backend_host.h"
 
 #define CHUNK (4 * SL_MIB)
 
@@ -737,7 +737,8 @@ static void what_is_promised_is_nobody_elses(void **state)
     close_world(world);
 }
 
-/* Nine tenths of the limit can be had, in blocks of any size; and again by another site when they are freed. */
+/* Nine tenths of the limit can be had, in blocks of any size; and again by another site when they are freed.
+ */
 static void equal_blocks_fill_the_limit(void **state)
 {
     (void)state;

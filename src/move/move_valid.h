@@ -1,6 +1,6 @@
-/* Checks a schedule, for SL_CHECK_ALL and tests. Changes nothing. */
-#ifndef SLUICE_SCHEDULE_VALID_H
-#define SLUICE_SCHEDULE_VALID_H
+/* Whether schedule and migrator are valid, for SL_CHECK_ALL and tests. The functions change nothing. */
+#ifndef SLUICE_MOVE_VALID_H
+#define SLUICE_MOVE_VALID_H
 
 #include "move/schedule.h"
 
@@ -13,7 +13,14 @@
  * launches are served than the plan has. Caller holds the order lock or a direction's lock. */
 bool sl_schedule_is_valid(const struct sl_schedule *schedule);
 
-/* About the number of elements that it checks. */
+/* About how many elements sl_schedule_is_valid visits. */
 size_t sl_schedule_elements(const struct sl_schedule *schedule);
+
+/* In each direction, no more movements are done than were issued, and no chunk names a later one. A chunk is
+ * resident exactly if it has a frame, and the frames add up to `occupied_bytes`. No allocation lies in a
+ * chunk that is resident and dead, and so may be discarded. Pinned chunks are not counted. Precondition: the
+ * policy is not one where the driver moves memory (SL_MEMORY_PAGED). Caller holds the order lock and both
+ * directions' locks. */
+bool sl_migrator_is_valid(const struct sl_migrator *migrator);
 
 #endif
