@@ -29,8 +29,8 @@
 #include "memory/frees.h"
 #include "move/behind.h"
 #include "move/link_direction.h"
-#include "move/link_speed.h"
 #include "move/stats.h"
+#include "move/transfer.h"
 
 #define SL_STREAMS 64
 #define SL_SHARED_STREAM 63 /* the common number of all streams that have none of their own */

@@ -1,18 +1,41 @@
 /* Measures when movements use the link: two events around a fetch or an eviction in its direction's stream,
  * which are read later without waiting. With a trace every movement is measured; without, now and then a few
- * in a row, for the link's speed. Caller holds the direction's lock.
+ * in a row, for the link's speed.
+ *
+ * While both directions run, each has SL_LINK_SHARED of its speed; for each movement, the time it shared with
+ * measured movements of the other direction is taken into account. Caller holds the direction's lock.
  */
 #ifndef SLUICE_TRANSFER_H
 #define SLUICE_TRANSFER_H
 
 #include "device/backend.h"
-#include "move/link_speed.h"
-#include "plan/plan.h"
 #include "trace/events.h"
 
 struct sl_device_clock;
 struct sl_trace;
 struct sl_transfers;
+
+#define SL_LINK_SHARED 0.92
+#define SL_LINK_SPANS 32 /* the last movements of each direction that are used */
+#define SL_LINK_LEAST 8  /* fewer movements give no speed */
+
+struct sl_link_lane {
+    struct sl_link_span {
+        uint64_t begin_ns, end_ns, bytes;
+    } spans[SL_LINK_SPANS];
+    uint64_t count; /* movements noted so far */
+};
+
+struct sl_link {
+    struct sl_link_lane in, out;
+};
+
+/* `bytes` crossed the link from begin_ns to end_ns, on one clock for both directions. */
+void sl_link_note(struct sl_link_lane *lane, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes);
+
+/* The speed of each direction while both run. If neither is known, the outputs stay as they are; if only one
+ * is, the other gets the same value. Caller holds both directions' locks. */
+void sl_link_speeds(const struct sl_link *link, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
 
 /* `trace`: gets a record of each movement; may be NULL. `lane`: gets the movements that crossed the link.
  * NULL: no memory. */
