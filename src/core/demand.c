@@ -4,7 +4,7 @@
 #include "core/decide.h"
 #include "core/policy.h"
 #include "core/ticks.h"
-#include "move/schedule_pull.h"
+#include "move/steps.h"
 #include "move/streams.h"
 #include "predict/successors.h"
 

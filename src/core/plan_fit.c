@@ -8,9 +8,8 @@
 #include "core/ticks.h"
 #include "launch/access.h"
 #include "move/schedule.h"
-#include "move/schedule_pull.h"
-#include "move/schedule_take.h"
 #include "move/stats.h"
+#include "move/steps.h"
 #include "predict/successors.h"
 
 enum { SURE_CONTEXT = 16 }; /* symbols of matching context that make a place certain */

@@ -7,8 +7,8 @@
 #include "core/planning.h"
 #include "core/ticks.h"
 #include "move/move_valid.h"
-#include "move/schedule_take.h"
 #include "move/stats.h"
+#include "move/steps.h"
 #include "plan/plan_content.h"
 
 enum { LEAVES = 1, COMES, IS_COMING };

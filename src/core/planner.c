@@ -10,7 +10,7 @@
 #include "base/signals.h"
 #include "base/test_hooks.h"
 #include "core/pace.h"
-#include "move/schedule_take.h"
+#include "move/steps.h"
 #include "plan/plan_content.h"
 
 enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };

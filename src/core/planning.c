@@ -15,9 +15,8 @@
 #include "core/ticks.h"
 #include "launch/extents.h"
 #include "move/schedule.h"
-#include "move/schedule_pull.h"
-#include "move/schedule_take.h"
 #include "move/stats.h"
+#include "move/steps.h"
 
 #define LAUNCHES_BETWEEN_PLANS 16 /* the least number of launches between the begins of two plans */
 /* Work for the next forecast in each launch, in chunks and accesses processed: some microseconds. While no

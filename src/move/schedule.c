@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "move/move_valid.h"
-#include "move/schedule_take.h"
+#include "move/steps.h"
 
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_migrator *migrator)
 {

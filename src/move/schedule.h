@@ -12,7 +12,6 @@
 #define SLUICE_SCHEDULE_H
 
 #include "move/fences.h"
-#include "move/planned_uses.h"
 #include "plan/plan.h"
 
 struct sl_step {
@@ -22,6 +21,14 @@ struct sl_step {
     uint64_t bytes;
     bool dead; /* copies nothing: the content is dead after launch `after` at the latest */
     bool own;  /* evictions: all users of the chunk are of the same stream history as launch `after` */
+};
+
+/* Which launches of a plan use each chunk. When a launch lacks a chunk that the plan did not foresee, the
+ * chunk with the furthest next use is evicted. */
+struct sl_planned_uses {
+    uint32_t *first;  /* by chunk, and one more: its first index in `launch`; NULL: nothing known */
+    uint32_t *launch; /* indices in the plan, in order for each chunk */
+    size_t chunk_count;
 };
 
 /* A plan split by direction, in plan order. */

@@ -4,8 +4,8 @@
 
 #include "core/core.h"
 #include "core/runtime.h"
+#include "move/steps.h"
 #include "tests/host/backend_host.h"
-#include "move/schedule_take.h"
 
 #define CHUNK (2 * SL_MIB)
 

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "core_fixture.h"
-#include "move/schedule_take.h"
+#include "move/steps.h"
 
 #define CHUNK (2 * SL_MIB)
 

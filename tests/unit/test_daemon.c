@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
+#include "move/steps.h"
 #include "tests/host/backend_host.h"
-#include "move/schedule_take.h"
 
 enum {
     FRAMES = 8,

@@ -15,6 +15,7 @@
 
 #include "core/feed.h"
 #include "core_fixture.h"
+#include "move/steps.h"
 
 #define BLOCKS 48 /* of a chunk each: half as much again as the budget */
 #define FITS 24   /* of them do */

@@ -12,7 +12,7 @@
 #include "broken.h"
 #include "core_fixture.h"
 #include "move/move_valid.h"
-#include "move/schedule_take.h"
+#include "move/steps.h"
 
 #define CHUNK (2 * SL_MIB)
 #define LAUNCHES 4

@@ -12,7 +12,7 @@
 
 #include "base/option_table.h"
 #include "core_fixture.h"
-#include "move/schedule_take.h"
+#include "move/steps.h"
 
 #define CHUNK (2 * SL_MIB)
 #define FOUR_CHUNKS "8M"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "move/schedule_take.h"
+#include "move/steps.h"
 
 #define CHUNK (2 * SL_MIB)
 

@@ -1,8 +1,7 @@
 /* Plans whose launches come in another order: what each needs is there for it, nothing leaves before those
  * that were to use it have, and the tables say what the lists do. */
 #include "move/schedule.h"
-#include "move/schedule_pull.h"
-#include "move/schedule_take.h"
+#include "move/steps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,11 +1,67 @@
-#include "move/schedule_take.h"
+#include "move/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "move/move_valid.h"
-#include "move/schedule.h"
+
+/* How many fetches are searched for an unused one. */
+enum { LOOK_BACK = 32 };
+
+/* --- uses */
+
+static void free_uses(struct sl_planned_uses *uses)
+{
+    free(uses->first);
+    free(uses->launch);
+    *uses = (struct sl_planned_uses){0};
+}
+
+static const struct sl_plan_access *accesses_of(const struct sl_plan_input *input, size_t launch)
+{
+    return &input->accesses[input->launches[launch].first_access];
+}
+
+/* Counting sort by chunk, which keeps the order of launches. */
+static enum sl_status note_uses(const struct sl_plan_input *input, struct sl_planned_uses *out)
+{
+    struct sl_planned_uses uses = {.chunk_count = input->chunk_count};
+    size_t count = 0;
+    for (size_t l = 0; l < input->launch_count; l++) count += input->launches[l].access_count;
+    uses.first = calloc(input->chunk_count + 2, sizeof *uses.first);
+    uses.launch = malloc((count + 1) * sizeof *uses.launch);
+    if (!uses.first || !uses.launch) {
+        free_uses(&uses);
+        return SL_ERR_NO_MEMORY;
+    }
+    uint32_t *next = uses.first + 1; /* in the end, the index where each chunk's launches end */
+    for (size_t l = 0; l < input->launch_count; l++)
+        for (uint32_t k = 0; k < input->launches[l].access_count; k++)
+            next[accesses_of(input, l)[k].chunk + 1]++;
+    for (size_t c = 1; c <= input->chunk_count; c++) next[c] += next[c - 1];
+    for (size_t l = 0; l < input->launch_count; l++)
+        for (uint32_t k = 0; k < input->launches[l].access_count; k++)
+            uses.launch[next[accesses_of(input, l)[k].chunk]++] = (uint32_t)l;
+    *out = uses;
+    return SL_OK;
+}
+
+uint32_t sl_planned_uses_next(const struct sl_planned_uses *uses, sl_chunk chunk, size_t launch)
+{
+    if (!uses->first || chunk >= uses->chunk_count) return UINT32_MAX;
+    uint32_t low = uses->first[chunk], high = uses->first[chunk + 1], end = high;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (uses->launch[middle] < launch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end ? uses->launch[low] : UINT32_MAX;
+}
+
+/* --- laid out, replaced, shifted */
 
 void sl_steps_free(struct sl_steps *steps)
 {
@@ -16,7 +72,7 @@ void sl_steps_free(struct sl_steps *steps)
     free(steps->need_in);
     free(steps->histories);
     free(steps->symbols);
-    sl_planned_uses_free(&steps->uses);
+    free_uses(&steps->uses);
     *steps = (struct sl_steps){0};
 }
 
@@ -103,7 +159,7 @@ static bool note_launches(struct sl_steps *steps, const struct sl_plan_input *in
         if (!steps->symbols) return false;
         memcpy(steps->symbols, input->symbols, input->launch_count * sizeof *steps->symbols);
     }
-    return !input->launches || sl_planned_uses_new(input, &steps->uses) == SL_OK;
+    return !input->launches || note_uses(input, &steps->uses) == SL_OK;
 }
 
 enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_input *input, size_t serve,
@@ -237,4 +293,139 @@ void sl_schedule_switch(struct sl_schedule *schedule, struct sl_steps *steps, sl
     schedule->begun_at = tick;
     schedule->taken_over = out_count;
     SL_CHECK_ALL(sl_schedule_is_valid(schedule));
+}
+
+/* --- reordered for streams that interleave by chance */
+
+/* Launch `at` of the plan moves to `to`. */
+struct pull {
+    size_t to, at;
+    sl_tick tick; /* of launch `to` */
+};
+
+/* A position in the order of fetches keeps its frame, and so its `waits_for` and `after`. */
+static void swap_steps(struct sl_step *a, struct sl_step *b, bool fetches)
+{
+    struct sl_step was = *a;
+    *a = *b;
+    *b = was;
+    if (!fetches) return;
+    b->after = a->after, b->waits_for = a->waits_for;
+    a->after = was.after, a->waits_for = was.waits_for;
+}
+
+static void reverse(struct sl_step *steps, uint32_t begin, uint32_t end, bool fetches)
+{
+    while (begin + 1 < end) swap_steps(&steps[begin++], &steps[--end], fetches);
+}
+
+/* Moves the steps from `middle` on to the front. */
+static void rotate(struct sl_step *steps, uint32_t begin, uint32_t middle, uint32_t end, bool fetches)
+{
+    if (begin == middle || middle == end) return;
+    reverse(steps, begin, middle, fetches);
+    reverse(steps, middle, end, fetches);
+    reverse(steps, begin, end, fetches);
+}
+
+/* Chunks that only the launch's own stream history uses are evicted right after it; the others after the same
+ * launches as before. */
+static void pull_out(struct sl_steps *steps, const struct pull *pull)
+{
+    uint32_t *ready = steps->ready_out, begin = ready[pull->to], middle = ready[pull->at],
+             end = ready[pull->at + 1];
+    uint32_t moved = 0;
+    for (uint32_t i = middle; i < end; i++)
+        if (steps->out[i].own) rotate(steps->out, middle + moved++, i, i + 1, false);
+    rotate(steps->out, begin, middle, middle + moved, false);
+    for (uint32_t i = begin; i < middle + moved; i++) {
+        struct sl_step *step = &steps->out[i];
+        step->after = i < begin + moved ? pull->tick : step->after + 1;
+    }
+    memmove(&ready[pull->to + 1], &ready[pull->to], (pull->at - pull->to) * sizeof *ready);
+    for (size_t x = pull->to + 1; x <= pull->at; x++) ready[x] += moved;
+}
+
+static uint32_t no_less(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* `issued`: number of issued fetches; they keep their positions. */
+static void pull_in(struct sl_steps *steps, const struct pull *pull, uint32_t issued)
+{
+    uint32_t *need = steps->need_in, before = pull->to ? need[pull->to - 1] : 0;
+    uint32_t begin = no_less(before, issued), middle = no_less(need[pull->at - 1], issued),
+             end = no_less(need[pull->at], issued), moved = end - middle;
+    rotate(steps->in, begin, middle, end, true);
+    for (uint32_t i = begin; i < end; i++) {
+        struct sl_step *step = &steps->in[i];
+        step->deadline = i < begin + moved ? pull->tick : step->deadline + 1;
+        if (step->after >= step->deadline) step->after = step->deadline - 1;
+    }
+    memmove(&need[pull->to + 1], &need[pull->to], (pull->at - pull->to) * sizeof *need);
+    need[pull->to] = before;
+    for (size_t x = pull->to; x <= pull->at; x++) {
+        if (moved) need[x] = no_less(need[x], begin) + moved;
+        steps->ready_in[x] = no_less(steps->ready_in[x], need[x]);
+    }
+}
+
+/* Finds the next launch of the stream history. */
+static bool find(const struct sl_steps *steps, sl_tick tick, uint8_t history, struct pull *pull)
+{
+    if (tick < steps->first_tick || tick - steps->first_tick >= steps->window) return false;
+    *pull = (struct pull){.to = (size_t)(tick - steps->first_tick), .tick = tick};
+    size_t end = pull->to + SL_SCHEDULE_REACH;
+    if (end > steps->window) end = steps->window;
+    for (pull->at = pull->to; pull->at < end; pull->at++)
+        if (steps->histories[pull->at] == history) return true;
+    return false;
+}
+
+static void put_in_front(struct sl_steps *steps, const struct pull *pull, uint32_t issued)
+{
+    uint8_t history = steps->histories[pull->at];
+    memmove(&steps->histories[pull->to + 1], &steps->histories[pull->to], pull->at - pull->to);
+    steps->histories[pull->to] = history;
+    pull_out(steps, pull);
+    pull_in(steps, pull, issued);
+}
+
+bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t history)
+{
+    struct pull pull;
+    if (!find(steps, tick, history, &pull)) return false;
+    if (pull.at > pull.to) put_in_front(steps, &pull, 0);
+    return true;
+}
+
+bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t history, size_t *early)
+{
+    struct sl_migrator *migrator = schedule->migrator;
+    struct pull pull;
+    if (!find(&schedule->steps, tick, history, &pull)) return false;
+    *early = pull.at - pull.to;
+    if (!*early) return true;
+    if (!sl_migrator_try_lock(migrator, SL_PATIENCE)) return false;
+    put_in_front(&schedule->steps, &pull, atomic_load(&schedule->next_in));
+    SL_CHECK_ALL_SPARINGLY(sl_schedule_elements(schedule), sl_schedule_is_valid(schedule));
+    sl_migrator_unlock(migrator);
+    return true;
+}
+
+sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick)
+{
+    struct sl_step *steps = schedule->steps.in;
+    uint32_t issued = atomic_load(&schedule->next_in), last = issued > LOOK_BACK ? issued - LOOK_BACK : 0;
+    if (!atomic_load(&schedule->active) || !schedule->steps.histories) return SL_NONE;
+    for (uint32_t i = issued; i-- > last;) {
+        const struct sl_chunk_record *chunk = sl_arena_record(schedule->migrator->arena, steps[i].chunk);
+        if (!atomic_load(&chunk->unused) || chunk->last_use == tick) continue;
+        rotate(steps, i, i + 1, issued, true);
+        atomic_store(&schedule->next_in, issued - 1);
+        SL_CHECK_ALL_SPARINGLY(sl_schedule_elements(schedule), sl_schedule_is_valid(schedule));
+        return steps[issued - 1].chunk;
+    }
+    return SL_NONE;
 }

@@ -1,6 +1,6 @@
 /* What a plan is as two lists of steps: breaks if a step is lost or doubled, if a fetch would not wait for
  * the evictions that its frame comes from, or if the tables say something else than the lists. */
-#include "move/schedule_take.h"
+#include "move/steps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -322,6 +322,74 @@ static void a_delay_moves_all_and_nothing_before_tick_0(void **state)
     discard(&f);
 }
 
+/* --- When a plan uses each chunk: breaks if a launch is lost, or one that has been is named as the next. */
+
+enum { USES_LAUNCHES = 60, USES_CHUNKS = 20, MOST = 4, USES_SEEDS = 50 };
+
+static struct sl_plan_launch launches[USES_LAUNCHES];
+static struct sl_plan_access accesses[USES_LAUNCHES * MOST];
+
+/* Launches that use some chunks each, by chance; the last chunk is nobody's. */
+static struct sl_plan_input draw_uses(uint64_t seed)
+{
+    uint32_t count = 0;
+    for (uint32_t l = 0; l < USES_LAUNCHES; l++) {
+        launches[l] = (struct sl_plan_launch){.first_access = count,
+                                              .access_count = (uint32_t)random_below(&seed, MOST + 1)};
+        sl_chunk first = (sl_chunk)random_below(&seed, USES_CHUNKS - 1);
+        for (uint32_t k = 0; k < launches[l].access_count; k++)
+            accesses[count++].chunk = (first + k) % (USES_CHUNKS - 1);
+    }
+    return (struct sl_plan_input){.launches = launches,
+                                  .launch_count = USES_LAUNCHES,
+                                  .accesses = accesses,
+                                  .chunk_count = USES_CHUNKS};
+}
+
+static struct sl_steps steps_of(const struct sl_plan_input *input)
+{
+    struct sl_steps steps;
+    assert_int_equal(sl_steps_new(&(struct sl_plan){0}, input, 0, 0, &steps), SL_OK);
+    return steps;
+}
+
+static uint32_t look(sl_chunk chunk, uint32_t from)
+{
+    for (uint32_t l = from; l < USES_LAUNCHES; l++)
+        for (uint32_t k = 0; k < launches[l].access_count; k++)
+            if (accesses[launches[l].first_access + k].chunk == chunk) return l;
+    return UINT32_MAX;
+}
+
+static void the_next_use_is_found(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= USES_SEEDS; seed++) {
+        struct sl_plan_input input = draw_uses(seed);
+        struct sl_steps steps = steps_of(&input);
+        for (sl_chunk c = 0; c < USES_CHUNKS; c++)
+            for (uint32_t l = 0; l <= USES_LAUNCHES + 1; l++)
+                assert_int_equal(sl_planned_uses_next(&steps.uses, c, l), look(c, l));
+        sl_steps_free(&steps);
+    }
+}
+
+static void what_is_not_known_is_not_used(void **state)
+{
+    (void)state;
+    struct sl_steps steps = {0};
+    assert_int_equal(sl_planned_uses_next(&steps.uses, 0, 0), UINT32_MAX);
+    struct sl_plan_input input = draw_uses(1);
+    steps = steps_of(&input);
+    assert_int_equal(sl_planned_uses_next(&steps.uses, USES_CHUNKS, 0), UINT32_MAX); /* newer than the plan */
+    sl_steps_free(&steps);
+    sl_steps_free(&steps);
+    input.launch_count = input.chunk_count = 0;
+    steps = steps_of(&input);
+    assert_int_equal(sl_planned_uses_next(&steps.uses, 0, 0), UINT32_MAX);
+    sl_steps_free(&steps);
+}
+
 int main(void)
 {
     sl_arena_init(&arena, NULL, SL_BLOCK_BYTES);
@@ -333,6 +401,8 @@ int main(void)
         cmocka_unit_test(what_there_was_is_given_back),
         cmocka_unit_test(a_delay_moves_all_and_nothing_before_tick_0),
         cmocka_unit_test(a_switch_goes_on_from_where_the_chunks_are),
+        cmocka_unit_test(the_next_use_is_found),
+        cmocka_unit_test(what_is_not_known_is_not_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
