@@ -9,7 +9,7 @@
 #include "move/move_valid.h"
 #include "move/stats.h"
 #include "move/steps.h"
-#include "plan/plan_content.h"
+#include "plan/plan.h"
 
 enum { LEAVES = 1, COMES, IS_COMING };
 #define PARTS 16

@@ -11,7 +11,7 @@
 #include "base/test_hooks.h"
 #include "core/pace.h"
 #include "move/steps.h"
-#include "plan/plan_content.h"
+#include "plan/plan.h"
 
 enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
 

@@ -1,8 +1,8 @@
 #include "plan/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "plan/plan_cut.h"
 #include "plan/plan_relax.h"
 #include "plan/plan_search.h"
 
@@ -84,4 +84,72 @@ void sl_plan_lessons_free(struct sl_plan_lessons *lessons)
     free(lessons->rows);
     sl_relaxation_delete(lessons->relaxation);
     *lessons = (struct sl_plan_lessons){0};
+}
+
+/* --- of a plan that was made */
+
+static bool comes(const struct sl_plan_action *action)
+{
+    return action->kind == SL_ACTION_FETCH || action->kind == SL_ACTION_POPULATE;
+}
+
+/* Fetches are in the order of their deadlines and wait only for earlier actions. So evictions after the last
+ * one that is waited for can be removed without changing indices. */
+void sl_plan_cut(struct sl_plan *plan, sl_tick end)
+{
+    size_t until = 0, waited_for = 0, count = 0;
+    for (; until < plan->action_count; until++) {
+        const struct sl_plan_action *action = &plan->actions[until];
+        if (!comes(action)) continue;
+        if (action->deadline >= end) break;
+        if (action->frame_from != SL_NONE && action->frame_from >= waited_for)
+            waited_for = action->frame_from + 1;
+    }
+    for (size_t a = 0; a < until; a++) {
+        struct sl_plan_action action = plan->actions[a];
+        if (comes(&action) || a < waited_for || action.deadline < end) plan->actions[count++] = action;
+    }
+    plan->action_count = count;
+}
+
+static enum sl_chunk_content carried_out(enum sl_action_kind kind, enum sl_chunk_content content)
+{
+    switch (kind) {
+    case SL_ACTION_FETCH:
+        return SL_CONTENT_RESIDENT;
+    case SL_ACTION_POPULATE:
+        return content == SL_CONTENT_RESIDENT ? content : SL_CONTENT_RESIDENT_DEAD;
+    case SL_ACTION_DISCARD:
+        return SL_CONTENT_DEAD;
+    default:
+        return SL_CONTENT_HOST;
+    }
+}
+
+static void run(const struct sl_plan_input *input, size_t t, enum sl_chunk_content *content)
+{
+    const struct sl_plan_launch *launch = &input->launches[t];
+    for (uint32_t k = 0; k < launch->access_count; k++) {
+        enum sl_chunk_content *used = &content[input->accesses[launch->first_access + k].chunk];
+        if (*used == SL_CONTENT_DEAD) *used = SL_CONTENT_HOST; /* written remotely */
+        if (*used == SL_CONTENT_RESIDENT_DEAD) *used = SL_CONTENT_RESIDENT;
+    }
+    for (uint32_t k = 0; k < launch->death_count; k++) {
+        enum sl_chunk_content *dead = &content[input->deaths[launch->first_death + k]];
+        if (*dead == SL_CONTENT_HOST) *dead = SL_CONTENT_DEAD;
+        if (*dead == SL_CONTENT_RESIDENT) *dead = SL_CONTENT_RESIDENT_DEAD;
+    }
+}
+
+void sl_plan_content(const struct sl_plan_input *input, const struct sl_plan *plan, size_t launch,
+                     enum sl_chunk_content *content)
+{
+    size_t a = 0;
+    memcpy(content, input->content, input->chunk_count * sizeof *content);
+    for (size_t t = 0; t < launch; t++) {
+        for (; a < plan->action_count && plan->actions[a].after < input->first_tick + t; a++)
+            content[plan->actions[a].chunk] =
+                carried_out(plan->actions[a].kind, content[plan->actions[a].chunk]);
+        run(input, t, content);
+    }
 }

@@ -108,4 +108,14 @@ enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_le
 void sl_plan_free(struct sl_plan *plan);                    /* accepts a zeroed plan */
 void sl_plan_lessons_free(struct sl_plan_lessons *lessons); /* accepts zeroed ones */
 
+/* Removes the actions for launches from `end` on. The plan's predictions of time and bytes stay as they are.
+ */
+void sl_plan_cut(struct sl_plan *plan, sl_tick end);
+
+/* Sets content[c] of each chunk to its content before launch `launch` of the input, if all actions are issued
+ * that may be issued before the previous launch is submitted: those with `after` < first_tick + launch - 1.
+ * Precondition: launch <= launch_count. */
+void sl_plan_content(const struct sl_plan_input *input, const struct sl_plan *plan, size_t launch,
+                     enum sl_chunk_content *content);
+
 #endif

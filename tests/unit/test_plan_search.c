@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "plan/plan.h"
 #include "plan/plan_choose.h"
-#include "plan/plan_content.h"
 #include "plan/plan_cost.h"
 #include "plan/plan_schedule.h"
 #include "plan_check.h"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/planner.h"
-#include "plan/plan_content.h"
+#include "plan/plan.h"
 #include "plan_check.h"
 
 #define CHUNKS 12
