@@ -94,7 +94,7 @@ struct sl_plan_lessons {
         bool guided; /* prefers the relaxation's victims */
     } best_way;
     unsigned idle;     /* consecutive plans without an improvement */
-    double over_bytes; /* see plan_cost.h */
+    double over_bytes; /* see plan_search.h */
     uint64_t random;
 };
 
