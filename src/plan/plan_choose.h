@@ -2,8 +2,8 @@
 #ifndef SLUICE_PLAN_CHOOSE_H
 #define SLUICE_PLAN_CHOOSE_H
 
-#include "plan/plan_outlook.h"
 #include "plan/plan_relax.h"
+#include "plan/plan_uses.h"
 
 /* The resident chunks that may be evicted. Live ones are ranked by the time for which the frame becomes free,
  * divided by the cost of the copies:

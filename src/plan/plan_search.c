@@ -6,8 +6,8 @@
 
 #include "base/test_hooks.h"
 #include "plan/plan_choose.h"
-#include "plan/plan_outlook.h"
 #include "plan/plan_schedule.h"
+#include "plan/plan_uses.h"
 
 /* --- cost of copies */
 
