@@ -20,7 +20,6 @@
 #include "core/runtime.h"
 #include "core/sample.h"
 #include "core/stall.h"
-#include "core/ticks.h"
 #include "launch/access.h"
 #include "launch/symbols.h"
 #include "memory/placement.h"

@@ -2,8 +2,8 @@
 
 #include "core/budget.h"
 #include "core/decide.h"
+#include "core/history.h"
 #include "core/policy.h"
-#include "core/ticks.h"
 #include "move/steps.h"
 #include "move/streams.h"
 #include "predict/successors.h"

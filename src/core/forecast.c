@@ -6,7 +6,6 @@
 #include "core/budget.h"
 #include "core/history.h"
 #include "core/policy.h"
-#include "core/ticks.h"
 #include "launch/access.h"
 #include "move/migrator.h"
 #include "predict/durations.h"

@@ -1,8 +1,63 @@
 #include "core/history.h"
+
 #include "base/test_hooks.h"
 
 /* So many recent mispredictions start an interleaver. Their count is halved for every FORGOTTEN symbols. */
 enum { TROUBLES = 16, FORGOTTEN = 64 };
+
+/* --- numbers of launches */
+
+sl_tick sl_ticks_submitted(const struct sl_ticks *ticks)
+{
+    sl_tick until = ticks->now;
+    for (int i = 0; i < SL_OPEN_LAUNCHES; i++) {
+        sl_tick open = atomic_load_explicit(&ticks->open[i], memory_order_acquire);
+        if (open && open <= until) until = open - 1;
+    }
+    return until;
+}
+
+/* --- confidence */
+
+void sl_confidence_ended(struct sl_confidence *confidence, uint32_t length)
+{
+    if (length >= SL_STEADY_STREAK) confidence->runs[confidence->count++ % SL_CONFIDENCE_RUNS] = length;
+}
+
+void sl_confidence_judge(struct sl_confidence *confidence, uint64_t ahead_bytes, uint64_t unused_bytes,
+                         uint64_t enough_bytes)
+{
+    if (confidence->doubted) { /* only prefetches after the return of trust will count */
+        confidence->ahead_bytes = ahead_bytes;
+        confidence->unused_bytes = unused_bytes;
+        return;
+    }
+    uint64_t ahead = ahead_bytes - confidence->ahead_bytes, unused = unused_bytes - confidence->unused_bytes;
+    if (ahead < enough_bytes) return;
+    if (unused > ahead / 4) confidence->doubted = true;
+    if (ahead < 2 * enough_bytes) return;
+    confidence->ahead_bytes += ahead / 2;
+    confidence->unused_bytes += unused / 2;
+}
+
+size_t sl_confidence_left(struct sl_confidence *confidence, uint32_t length, size_t period)
+{
+    uint32_t as_long[SL_CONFIDENCE_RUNS + 1], count = 0;
+    uint32_t known = confidence->count < SL_CONFIDENCE_RUNS ? confidence->count : SL_CONFIDENCE_RUNS;
+    if (!confidence->doubted) return SIZE_MAX;
+    for (uint32_t i = 0; i <= known; i++) { /* the last one is the assumed run of twice the length */
+        uint32_t run = i < known ? confidence->runs[i] : 2 * length, at = count;
+        if (run < length) continue;
+        for (; at > 0 && as_long[at - 1] > run; at--) as_long[at] = as_long[at - 1];
+        as_long[at] = run;
+        count++;
+    }
+    if (count > 1 || !period || length < period) return as_long[(count - 1) / 2] - length;
+    confidence->doubted = false;
+    return SIZE_MAX;
+}
+
+/* --- history */
 
 size_t sl_history_period(const struct sl_history *history)
 {
@@ -21,7 +76,7 @@ struct sl_predictor_counts sl_history_counts(const struct sl_history *history)
 size_t sl_history_believed(struct sl_history *history)
 {
     if (!SL_HAS(CONFIDENCE)) return SIZE_MAX;
-    uint32_t streak = history->streak > SL_CONFIDENCE_LEAST ? history->streak : SL_CONFIDENCE_LEAST;
+    uint32_t streak = history->streak > SL_STEADY_STREAK ? history->streak : SL_STEADY_STREAK;
     return sl_confidence_left(&history->confidence, streak, sl_history_period(history));
 }
 

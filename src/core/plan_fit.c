@@ -5,7 +5,6 @@
 #include "core/history.h"
 #include "core/plan_delay.h"
 #include "core/planning.h"
-#include "core/ticks.h"
 #include "launch/access.h"
 #include "move/schedule.h"
 #include "move/stats.h"

@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 #include "base/test_hooks.h"
+#include "core/history.h"
 #include "core/planning.h"
-#include "core/ticks.h"
 #include "move/move_valid.h"
 #include "move/stats.h"
 #include "move/steps.h"

@@ -12,7 +12,6 @@
 #include "core/plan_switch.h"
 #include "core/planner.h"
 #include "core/policy.h"
-#include "core/ticks.h"
 #include "launch/extents.h"
 #include "move/schedule.h"
 #include "move/stats.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mask.h"
 #include "base/options.h"
-#include "core/ticks.h"
+#include "core/history.h"
 #include "move/migrator.h"
 #include "move/transfer.h"
 #include "trace/events.h"

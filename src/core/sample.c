@@ -6,7 +6,6 @@
 #include "core/demand.h"
 #include "core/history.h"
 #include "core/record.h"
-#include "core/ticks.h"
 #include "move/migrator.h"
 #include "move/streams.h"
 #include "predict/successors.h"

@@ -1,6 +1,6 @@
 #include "core/stall.h"
 
-#include "core/ticks.h"
+#include "core/history.h"
 #include "move/stats.h"
 #include "move/streams.h"
 

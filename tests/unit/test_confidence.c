@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "core/history.h"
 #include "plan/plan.h"
-#include "predict/confidence.h"
 
 #define ENOUGH 100
 #define PERIOD 1000
@@ -66,8 +66,7 @@ static void runs_go_on_as_long_as_half_of_them_did(void **state)
     assert_int_equal(sl_confidence_left(&confidence, 30, PERIOD), 10);
     for (int i = 0; i < 8; i++) sl_confidence_ended(&confidence, 40);
     assert_int_equal(sl_confidence_left(&confidence, 4, PERIOD), 36);
-    for (int i = 0; i < 100; i++)
-        sl_confidence_ended(&confidence, SL_CONFIDENCE_LEAST - 1); /* no run at all */
+    for (int i = 0; i < 100; i++) sl_confidence_ended(&confidence, SL_STEADY_STREAK - 1); /* no run at all */
     assert_int_equal(sl_confidence_left(&confidence, 4, PERIOD), 36);
 }
 

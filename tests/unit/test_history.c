@@ -1,14 +1,14 @@
 /* Where the program is in what repeats: breaks if an iteration ends too often, too late or where nothing
  * repeats, if streams that interleave by chance are not predicted one by one, or if what was forgotten goes
  * on. */
+#include "core/history.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "core/history.h"
 
 #define PERIOD 20
 #define STREAMS 2
@@ -111,11 +111,11 @@ static void all_is_believed_until_it_is_doubted(void **state)
     for (int i = 0; i < 5; i++) break_after(40);
     assert_int_equal(sl_history_believed(&history), SIZE_MAX);
     sl_confidence_judge(&history.confidence, 100, 26, 100);
-    assert_int_equal(sl_history_believed(&history), 40 - SL_CONFIDENCE_LEAST);
+    assert_int_equal(sl_history_believed(&history), 40 - SL_STEADY_STREAK);
     history.streak = 30;
     assert_int_equal(sl_history_believed(&history), 10);
     /* Runs that are too short for a plan are none. */
-    for (int i = 0; i < SL_CONFIDENCE_RUNS; i++) break_after(SL_CONFIDENCE_LEAST - 1);
+    for (int i = 0; i < SL_CONFIDENCE_RUNS; i++) break_after(SL_STEADY_STREAK - 1);
     history.streak = 30;
     assert_int_equal(sl_history_believed(&history), 10);
 }
@@ -252,6 +252,83 @@ static void a_past_that_was_given_has_iterations_at_once(void **state)
     assert_int_equal(history.streak, COUNT);
 }
 
+/* --- Up to which launch all have ended: breaks if a launch that the driver does not have yet counts as
+ * submitted, or if one that was submitted holds up what waits for it. */
+
+static void ticks_begin(struct sl_ticks *ticks, sl_tick tick)
+{
+    ticks->now = tick;
+    atomic_store(&ticks->open[tick % SL_OPEN_LAUNCHES], tick);
+}
+
+static void ticks_end(struct sl_ticks *ticks, sl_tick tick)
+{
+    atomic_store(&ticks->open[tick % SL_OPEN_LAUNCHES], 0);
+}
+
+static void without_open_launches_it_is_the_newest(void **state)
+{
+    (void)state;
+    struct sl_ticks ticks = {0};
+    assert_int_equal(sl_ticks_submitted(&ticks), 0);
+    ticks.now = 1;
+    assert_int_equal(sl_ticks_submitted(&ticks), 1);
+    ticks.now = UINT64_C(1) << 40;
+    assert_int_equal(sl_ticks_submitted(&ticks), UINT64_C(1) << 40);
+}
+
+static void the_first_launch_waits_for_nothing(void **state)
+{
+    (void)state;
+    struct sl_ticks ticks = {0};
+    ticks_begin(&ticks, 1);
+    assert_int_equal(sl_ticks_submitted(&ticks), 0);
+    ticks_end(&ticks, 1);
+    assert_int_equal(sl_ticks_submitted(&ticks), 1);
+}
+
+/* Threads ticks_end their launches in any order. */
+static void the_oldest_that_is_open_counts(void **state)
+{
+    (void)state;
+    struct sl_ticks ticks = {0};
+    for (sl_tick tick = 1; tick <= 7; tick++) ticks_begin(&ticks, tick);
+    for (sl_tick tick = 1; tick <= 2; tick++) ticks_end(&ticks, tick);
+    assert_int_equal(sl_ticks_submitted(&ticks), 2);
+    ticks_end(&ticks, 7);
+    ticks_end(&ticks, 4);
+    assert_int_equal(sl_ticks_submitted(&ticks), 2);
+    ticks_end(&ticks, 3);
+    assert_int_equal(sl_ticks_submitted(&ticks), 4);
+    ticks_end(&ticks, 6);
+    ticks_end(&ticks, 5);
+    assert_int_equal(sl_ticks_submitted(&ticks), 7);
+}
+
+static void every_place_counts(void **state)
+{
+    (void)state;
+    for (sl_tick tick = 1000; tick < 1000 + SL_OPEN_LAUNCHES; tick++) {
+        struct sl_ticks ticks = {0};
+        ticks_begin(&ticks, tick);
+        ticks.now += 3;
+        assert_int_equal(sl_ticks_submitted(&ticks), tick - 1);
+    }
+}
+
+static void as_many_as_there_are_places(void **state)
+{
+    (void)state;
+    struct sl_ticks ticks = {0};
+    sl_tick first = 100, last = first + SL_OPEN_LAUNCHES - 1;
+    for (sl_tick tick = first; tick <= last; tick++) ticks_begin(&ticks, tick);
+    for (sl_tick tick = last; tick >= first; tick--) {
+        assert_int_equal(sl_ticks_submitted(&ticks), first - 1);
+        ticks_end(&ticks, tick);
+    }
+    assert_int_equal(sl_ticks_submitted(&ticks), last);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +345,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(streams_that_go_in_turn_are_one_string_again, begin, end),
         cmocka_unit_test_setup_teardown(what_is_forgotten_is_learned_anew, begin, end),
         cmocka_unit_test_setup_teardown(a_past_that_was_given_has_iterations_at_once, begin, end),
+        cmocka_unit_test(without_open_launches_it_is_the_newest),
+        cmocka_unit_test(the_first_launch_waits_for_nothing),
+        cmocka_unit_test(the_oldest_that_is_open_counts),
+        cmocka_unit_test(every_place_counts),
+        cmocka_unit_test(as_many_as_there_are_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "core/history.h"
 #include "core/stall.h"
-#include "core/ticks.h"
 #include "noted_device.h"
 #include "trace_file.h"
 
