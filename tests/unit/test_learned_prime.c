@@ -12,8 +12,7 @@
 #include <cmocka.h>
 
 #include "core/learned.h"
-#include "core/learned_collect.h"
-#include "core/learned_prime.h"
+#include "core/learned_parts.h"
 #include "core_fixture.h"
 #include "profile/profile.h"
 #include "profile_sample.h"

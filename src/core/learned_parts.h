@@ -1,11 +1,16 @@
-/* Collects the core's state into a profile. */
-#ifndef SLUICE_LEARNED_COLLECT_H
-#define SLUICE_LEARNED_COLLECT_H
+/* The core's parts and a profile: what a run learned is collected from them, and the next run's are primed
+ * from it. */
+#ifndef SLUICE_LEARNED_PARTS_H
+#define SLUICE_LEARNED_PARTS_H
 
 #include "launch/symbols.h"
 #include "profile/profile.h"
 
 struct sl_learned_parts;
+
+/* Returns the number of symbols that the predictor got as its past; 0: not enough memory. Precondition: as
+ * sl_learned_use. */
+size_t sl_learned_prime(const struct sl_learned_parts *parts, const struct sl_profile *profile);
 
 /* Fills in everything except the profile's settings. `head`: the program's first symbols, `steady` of which
  * were fed before the last iteration ended. SL_ERR_NO_MEMORY. */
