@@ -4,9 +4,9 @@
 #include "base/test_hooks.h"
 #include "core/blocks.h"
 #include "core/core.h"
-#include "core/device_room.h"
 #include "core/late_frees.h"
 #include "core/learned.h"
+#include "core/room.h"
 #include "core/slot_life.h"
 #include "move/reuse.h"
 

@@ -18,7 +18,7 @@ struct sl_allocation {
 /* Allocates `bytes` > 0 bytes, aligned to at least 512 bytes. `site` from sl_site_here. SL_ERR_NO_MEMORY
  * becomes CUDA_ERROR_OUT_OF_MEMORY. SL_ERR_UNSUPPORTED: the memory is not managed (the core has stopped,
  * the policy is off, a rule asks for device memory, or host memory has no room and the device has, see
- * device_room.h). Then the shim allocates from the driver and calls sl_runtime_driver_gave afterwards. */
+ * room.h). Then the shim allocates from the driver and calls sl_runtime_driver_gave afterwards. */
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address);
 
 /* The same in the order of `stream`, which must accept work: only work that follows the call in that order

@@ -9,10 +9,10 @@
 #include "base/options.h"
 #include "core/core.h"
 #include "core/feed.h"
-#include "core/host_room.h"
 #include "core/learned.h"
 #include "core/planner.h"
 #include "core/report.h"
+#include "core/room.h"
 #include "move/daemon.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* size of the ring; 28 MiB when full */

@@ -10,7 +10,7 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "core/host_pages.h"
+#include "core/room.h"
 #include "node/shares.h"
 #include "node/topology.h"
 

@@ -9,7 +9,7 @@
  * node/shares.h has the rules. Each process claims what it needs in steps, under the lock of the page, and
  * gives back what it does not use. Each core of the process may use a part of the claim, which is the limit
  * of its placement. A core whose part is used up claims more; where there is no more, other cores give up
- * what they do not use (host_room.h).
+ * what they do not use (room.h).
  *
  * The limit shrinks when the program pins memory, or takes it otherwise, and when others do: what there is is
  * looked at again before much more of it is claimed.

@@ -1,4 +1,4 @@
-#include "core/device_room.h"
+#include "core/room.h"
 #include "core/runtime.h"
 
 #include <limits.h>

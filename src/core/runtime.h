@@ -9,12 +9,11 @@
 #include "core/allocate.h"
 #include "core/blocks.h"
 #include "core/cores.h"
-#include "core/host_room.h"
 #include "core/late_frees.h"
 #include "core/launch_path.h"
-#include "core/loaded.h"
 #include "core/mapped.h"
 #include "core/program_events.h"
+#include "core/room.h"
 #include "core/sync.h"
 #include "device/backend.h"
 
