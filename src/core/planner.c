@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/signals.h"
 #include "base/test_hooks.h"
-#include "core/pace.h"
 #include "move/steps.h"
 #include "plan/plan.h"
 

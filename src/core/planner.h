@@ -1,7 +1,10 @@
 /* Makes plans, one at a time, in a thread of its own or in the caller's. It does not call the driver and
- * takes no lock; pace.h limits the thread's processor time. Caller holds the order lock. */
+ * takes no lock. The thread's processor time is limited. Caller holds the order lock. */
 #ifndef SLUICE_PLANNER_H
 #define SLUICE_PLANNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "move/schedule.h"
 #include "plan/plan.h"
@@ -43,5 +46,31 @@ void sl_planner_end(struct sl_planner *planner);
 /* Makes the job in the calling thread. */
 void sl_plan_job_make(struct sl_plan_job *job);
 void sl_plan_job_free(struct sl_plan_job *job); /* zeroes it; accepts a zeroed one */
+
+/* Limits the processor time that the planner's thread spends on searching for better plans. The first
+ * plans search without limit; later ones may use a hundredth of the time that plans serve. Not
+ * thread-safe. */
+#define SL_PACE_FIRST_PLANS 16
+#define SL_PACE_SHARE 0.01
+
+struct sl_pace {
+    uint64_t plans;
+    double owed_ns; /* processor time of the last search that this share has not covered yet; never below 0 */
+};
+
+/* A plan that serves `served_ns` took `cpu_ns` of processor time. `hurried`: it was made without a search. */
+static inline void sl_pace_made(struct sl_pace *pace, uint64_t cpu_ns, double served_ns, bool hurried)
+{
+    if (++pace->plans < SL_PACE_FIRST_PLANS) return;
+    if (!hurried) pace->owed_ns = (double)cpu_ns;
+    pace->owed_ns -= SL_PACE_SHARE * served_ns;
+    if (pace->owed_ns < 0) pace->owed_ns = 0;
+}
+
+/* Whether the next plan has to be made without a search. */
+static inline bool sl_pace_hurries(const struct sl_pace *pace)
+{
+    return pace->owed_ns > 0;
+}
 
 #endif
