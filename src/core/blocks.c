@@ -5,7 +5,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "core/core.h"
-#include "core/slot_life.h"
+#include "core/feed.h"
 
 void sl_blocks_close(struct sl_blocks *blocks)
 {

@@ -4,9 +4,13 @@
 #include "core/decide.h"
 #include "core/learned.h"
 #include "core/plan_fit.h"
+#include "core/record.h"
 #include "launch/extents.h"
 
 #define SYMBOLS_BETWEEN_UPDATES 64 /* keeps what others read of the run recent */
+
+/* The most slots that only remember an earlier allocation's place; with more, they are forgotten. */
+#define MOST_REMEMBERED ((uint32_t)1 << 16)
 
 static void end_iteration(struct sl_core *core)
 {
@@ -42,16 +46,6 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
     }
     if (ended) end_iteration(core);
     if (history->fed % SYMBOLS_BETWEEN_UPDATES == 0) sl_monitor_update(core);
-}
-
-void sl_core_placed(struct sl_core *core, uint64_t expected, uint64_t address)
-{
-    struct sl_history *history = &core->history;
-    bool moved = core->placement.moves != history->moves;
-    history->moves = core->placement.moves;
-    history->strays +=
-        expected ? sl_arena_chunk(&core->arena, expected) != sl_arena_chunk(&core->arena, address) : moved;
-    sl_predictor_note(history->predictor, address);
 }
 
 void sl_core_forget(struct sl_core *core)
@@ -111,4 +105,72 @@ void sl_core_give_way(struct sl_core *core)
     if (!atomic_exchange(&core->budget.lessened, false)) return;
     plan_for_less(core);
     sl_demand_give_way(&core->demand);
+}
+
+/* --- allocations and frees */
+
+/* Feeds the allocation or free of slot `s`. `name`: the slot's name (docs/words.md) at that time. */
+static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s, uint32_t name)
+{
+    struct sl_slot *named = &core->placement.slots[name];
+    sl_symbol *symbol = kind == SL_SYMBOL_ALLOC ? &named->taken : &named->freed;
+    if (!*symbol) {
+        struct sl_symbol_record record = {.kind = kind, .slot = name};
+        *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, name), record, NULL);
+    }
+    uint8_t own = core->placement.slots[s].stream;
+    uint32_t stream = own ? own - 1u : core->streams.last;
+    sl_core_feed(core, *symbol, sl_history_expected(&core->history, stream), stream);
+}
+
+void sl_slot_lives_forget(struct sl_core *core)
+{
+    uint32_t remembered = sl_placement_remembered(&core->placement);
+    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
+}
+
+void sl_slot_life_expect(struct sl_core *core)
+{
+    sl_symbol expected = sl_predictor_expected(core->history.predictor);
+    struct sl_placement *placement = &core->placement;
+    placement->expected_slot = SL_NONE;
+    placement->expected_address = 0;
+    if (core->history.interleaved || expected >= core->symbols.count) return;
+    const struct sl_symbol_record *record = &core->symbols.records[expected];
+    if (record->kind != SL_SYMBOL_ALLOC) return;
+    placement->expected_slot = record->slot;
+    placement->expected_address = sl_predictor_expected_note(core->history.predictor);
+}
+
+/* The allocation whose symbol was just fed lies at `address`. `expected`: the result of
+ * sl_predictor_expected_note before the symbol was fed. */
+static void note_place(struct sl_core *core, uint64_t expected, uint64_t address)
+{
+    struct sl_history *history = &core->history;
+    bool moved = core->placement.moves != history->moves;
+    history->moves = core->placement.moves;
+    history->strays +=
+        expected ? sl_arena_chunk(&core->arena, expected) != sl_arena_chunk(&core->arena, address) : moved;
+    sl_predictor_note(history->predictor, address);
+}
+
+void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
+{
+    core->placement.slots[slot].tag = tag;
+    if (sl_budget_is_short(&core->budget)) sl_core_under_pressure(core);
+    sl_budget_say_exceeded(&core->budget);
+    uint64_t expected = sl_predictor_expected_note(core->history.predictor);
+    core->placement.slots[slot].number = ++core->placement.allocations;
+    feed_slot(core, SL_SYMBOL_ALLOC, slot, sl_slot_name(&core->placement, slot));
+    if (!core->placement.noted) note_place(core, expected, core->placement.slots[slot].address);
+    sl_record_slabs(&core->recorder);
+    sl_record_allocation(&core->recorder, SL_EVENT_ALLOC, slot);
+}
+
+void sl_slot_life_end(struct sl_core *core, uint32_t s)
+{
+    uint32_t name = sl_slot_freed_name(&core->placement, s);
+    sl_record_allocation(&core->recorder, SL_EVENT_FREE, s);
+    sl_unplace(&core->placement, core->placement.slots[s].address, &s);
+    feed_slot(core, SL_SYMBOL_FREE, s, name);
 }

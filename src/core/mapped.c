@@ -4,7 +4,7 @@
 
 #include "base/test_hooks.h"
 #include "core/core.h"
-#include "core/slot_life.h"
+#include "core/feed.h"
 #include "move/reuse.h"
 
 static struct sl_core *if_it_gives(struct sl_core *core)
