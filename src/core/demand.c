@@ -1,9 +1,9 @@
 #include "core/demand.h"
 
 #include "core/budget.h"
-#include "core/decide.h"
 #include "core/history.h"
 #include "core/policy.h"
+#include "core/record.h"
 #include "move/steps.h"
 #include "move/streams.h"
 #include "predict/successors.h"

@@ -1,7 +1,6 @@
 #include "core/feed.h"
 
 #include "core/core.h"
-#include "core/decide.h"
 #include "core/learned.h"
 #include "core/plan_fit.h"
 #include "core/record.h"

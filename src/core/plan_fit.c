@@ -4,9 +4,9 @@
 
 #include "base/check.h"
 #include "base/test_hooks.h"
-#include "core/decide.h"
 #include "core/history.h"
 #include "core/planning.h"
+#include "core/record.h"
 #include "launch/access.h"
 #include "move/move_valid.h"
 #include "move/schedule.h"

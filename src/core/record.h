@@ -1,8 +1,10 @@
-/* Records for the trace. Caller holds the order lock. */
+/* Records for the trace. Unless said otherwise, the caller holds the order lock. */
 #ifndef SLUICE_RECORD_H
 #define SLUICE_RECORD_H
 
 #include "launch/access.h"
+#include "move/schedule.h"
+#include "trace/decision.h"
 #include "trace/events.h"
 
 struct sl_migrator;
@@ -53,5 +55,36 @@ void sl_record_end(struct sl_recorder *recorder, const struct sl_stats *stats,
 /* The program's arguments, joined by spaces and cut to a limit, without what SLUICE_MASK hides. Allocated
  * with malloc. NULL: unknown, or all is hidden. */
 char *sl_record_command(void);
+
+/* --- decisions of the core and their reasons, for the trace and, with SLUICE_VERBOSE=2, for the log
+ *
+ * Any thread may call, except where it says otherwise. */
+
+/* A plan is begun during launch `tick`. */
+void sl_decision_plan_begun(enum sl_begin_reason why, sl_tick tick);
+
+/* The schedule has a new plan. */
+void sl_decision_plan_switch(const struct sl_schedule *schedule);
+
+/* The plan goes on, shifted by `delay` launches; negative: the program is ahead of it. Logged with
+ * SLUICE_VERBOSE=2 only. */
+void sl_decision_plan_goes_on(sl_tick tick, int64_t delay);
+
+/* A plan is discarded. Its first launch is `first`, and `left` of its launches had not begun. `carried_out`:
+ * it was being carried out. */
+void sl_decision_plan_discarded(enum sl_cancel_reason why, sl_tick first, uint64_t left, bool carried_out);
+
+/* Symbol `came` was fed instead of `expected`, which is not SL_NONE. `tick`: the newest launch. Caller holds
+ * the order lock. */
+void sl_decision_misprediction(const struct sl_scanner *scanner, sl_tick tick, sl_symbol expected,
+                               sl_symbol came);
+
+/* Writes the name of a symbol's kernel, or what else it is, cut to `bytes`. Caller holds the order lock. */
+void sl_decision_name(const struct sl_scanner *scanner, sl_symbol symbol, char *out, size_t bytes);
+
+/* `candidates` of `resident` chunks may be evicted for launch `tick`: chunk `first` first, which launch
+ * `last_use` used last. */
+void sl_decision_victims(uint64_t resident, uint64_t candidates, sl_tick tick, sl_chunk first,
+                         sl_tick last_use);
 
 #endif
