@@ -9,7 +9,6 @@
 
 #include "core/blocks.h"
 #include "core/budget.h"
-#include "core/cores.h"
 #include "core/demand.h"
 #include "core/history.h"
 #include "core/host_share.h"
@@ -35,7 +34,7 @@ struct sl_learned;
 struct sl_core {
     struct sl_lock order;
     bool over;       /* the core has stopped: calls that were under way finish without it. Under `order` */
-    uint32_t number; /* see cores.h */
+    uint32_t number; /* see runtime.h */
     struct sl_backend backend;
     const struct sl_options *options;
     const struct sl_policy_traits *policy;

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/mask.h"
 #include "base/options.h"
 #include "core/history.h"

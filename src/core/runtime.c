@@ -1,25 +1,146 @@
-#include "core/room.h"
 #include "core/runtime.h"
 
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/environment.h"
+#include "base/forked.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "core/build.h"
+#include "core/core.h"
 #include "core/learned.h"
 #include "core/planner.h"
 #include "core/report.h"
+#include "core/room.h"
 #include "move/daemon.h"
 #include "trace/python_frames.h"
 #include "trace/stack_walk.h"
 #include "trace/tensor_names.h"
 #include "trace/trace_write.h"
+
+/* --- cores */
+
+static struct sl_core *started[SL_MOST_CORES]; /* never freed: threads may still use one that stopped */
+static _Atomic uint32_t count;
+static uint32_t latest; /* number of the core that was added last */
+
+static struct running {
+    struct sl_core *_Atomic only; /* the only core ever started, or NULL; in a child all of this is NULL */
+    struct sl_core *_Atomic at[SL_MOST_CORES];
+    struct sl_core *_Atomic at_rest[SL_MOST_CORES]; /* stopped, but its memory exists */
+} SL_OWN_PAGES running;
+
+__thread uint32_t sl_thread_core __attribute__((tls_model("initial-exec")));
+
+struct sl_core *sl_core_numbered(uint32_t number)
+{
+    return number < SL_MOST_CORES ? atomic_load_explicit(&running.at[number], memory_order_acquire) : NULL;
+}
+
+struct sl_core *sl_core_running(void)
+{
+    struct sl_core *only = atomic_load_explicit(&running.only, memory_order_acquire);
+    return __builtin_expect(only != NULL, 1) ? only : sl_core_numbered(sl_thread_core);
+}
+
+bool sl_cores_owner(uint64_t address, uint32_t *number)
+{
+    uint32_t entry = sl_arena_entry(address);
+    if (entry) *number = entry >> SL_OWNER_SHIFT;
+    return entry != 0;
+}
+
+struct sl_core *sl_core_of(uint64_t address)
+{
+    struct sl_core *only = atomic_load_explicit(&running.only, memory_order_acquire);
+    uint32_t number = sl_thread_core;
+    if (__builtin_expect(only != NULL, 1)) return only;
+    sl_cores_owner(address, &number);
+    return sl_core_numbered(number);
+}
+
+struct sl_core *sl_core_still(struct sl_core *core)
+{
+    return core && sl_core_numbered(core->number) == core ? core : NULL;
+}
+
+struct sl_core *sl_core_at_rest(uint64_t address)
+{
+    uint32_t number = 0;
+    sl_cores_owner(address, &number);
+    return number < SL_MOST_CORES ? atomic_load(&running.at_rest[number]) : NULL;
+}
+
+bool sl_cores_are_several(void)
+{
+    return sl_cores_started() > 1;
+}
+
+uint32_t sl_cores_started(void)
+{
+    return atomic_load_explicit(&count, memory_order_acquire);
+}
+
+struct sl_core *sl_core_started(uint32_t number)
+{
+    return started[number];
+}
+
+uint32_t sl_cores_next(void)
+{
+    uint32_t next = sl_cores_started();
+    if (next < SL_MOST_CORES) return next;
+    for (uint32_t seen = 0, number = latest; seen < SL_MOST_CORES; seen++) {
+        number = number % (SL_MOST_CORES - 1) + 1;
+        if (!sl_core_numbered(number) && !atomic_load(&running.at_rest[number])) return number;
+    }
+    return SL_MOST_CORES;
+}
+
+/* The core runs from now on under its number, which sl_cores_next gave. With several cores, a call belongs to
+ * the core that its thread turned to, at first number 0. Precondition: no other thread adds a core. */
+static void add_core(struct sl_core *core)
+{
+    uint32_t number = latest = core->number;
+    if (!number) sl_forget_in_children(&running, sizeof running);
+    started[number] = core;
+    atomic_store_explicit(&running.at[number], core, memory_order_release);
+    atomic_store_explicit(&running.only, number ? NULL : core, memory_order_release);
+    if (number == sl_cores_started()) atomic_store_explicit(&count, number + 1, memory_order_release);
+}
+
+/* The core stops. Returns whether it ran. */
+static bool remove_core(struct sl_core *core)
+{
+    struct sl_core *only = core;
+    atomic_compare_exchange_strong(&running.only, &only, NULL);
+    return atomic_exchange(&running.at[core->number], NULL) != NULL;
+}
+
+/* The core has stopped, but its memory exists. */
+static void rest_core(struct sl_core *core)
+{
+    atomic_store(&running.at_rest[core->number], core);
+}
+
+/* In a child after fork: no core runs or rests. */
+static void forget_cores(void)
+{
+    atomic_store(&running.only, NULL);
+    for (uint32_t c = 0; c < SL_MOST_CORES; c++) {
+        atomic_store(&running.at[c], NULL);
+        atomic_store(&running.at_rest[c], NULL);
+    }
+}
+
+/* --- the runtime */
 
 static _Atomic bool tried;
 /* Counts that are equal on all cores change on all of them at once, also while a core is added. */
@@ -97,7 +218,7 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
         return status;
     }
     sl_trace_emit_to(core->recorder.trace, &core->stats.tick);
-    sl_cores_add(core);
+    add_core(core);
     return SL_OK;
 }
 
@@ -118,7 +239,7 @@ enum sl_status sl_runtime_start_another(const struct sl_backend *backend, uint32
     pthread_mutex_lock(&everywhere);
     atomic_store(&core->streams.captures, captures);
     atomic_store(&core->migrator.held, atomic_load(&sl_core_started(0)->migrator.held));
-    sl_cores_add(core);
+    add_core(core);
     pthread_mutex_unlock(&everywhere);
     *number = next;
     return SL_OK;
@@ -168,7 +289,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
 {
     struct sl_core *core = sl_core_numbered(number);
     int cancel_state;
-    if (!core || !sl_cores_remove(core) || !lock_for_the_last_time(&core->order)) return;
+    if (!core || !remove_core(core) || !lock_for_the_last_time(&core->order)) return;
     /* Rule 20 of docs/concurrency.md */
     core->over = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written under the lock */
@@ -188,7 +309,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
     if (device_gone) sl_host_part_end(&core->host);
     sl_unlock(&core->order);
     pthread_setcancelstate(cancel_state, NULL);
-    if (!device_gone) sl_cores_rest(core);
+    if (!device_gone) rest_core(core);
 }
 
 void sl_runtime_stop(bool device_gone)
@@ -205,7 +326,7 @@ void sl_runtime_after_fork(void)
 {
     pthread_mutex_init(&everywhere, NULL);
     sl_late_frees_after_fork();
-    sl_cores_forget();
+    forget_cores();
     sl_trace_emit_to(NULL, NULL);
     sl_report_leave();
     for (uint32_t c = 0; c < sl_cores_started(); c++) {
@@ -309,4 +430,48 @@ struct sl_view sl_runtime_view(void)
 {
     const struct sl_core *core = sl_core_running();
     return (struct sl_view){&core->arena, &core->placement, &core->stats, &core->scanner.usage};
+}
+
+/* --- records of the shim */
+
+bool sl_runtime_tracing(void)
+{
+    return sl_trace_emits();
+}
+
+uint64_t sl_runtime_wait_begins(void)
+{
+    return sl_runtime_tracing() ? sl_clock_ns(CLOCK_MONOTONIC) : 0;
+}
+
+void sl_runtime_wait_ended(uint64_t began_ns, enum sl_sync_kind kind, uint64_t handle)
+{
+    if (!began_ns) return;
+    uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
+    sl_trace_emit((struct sl_event){
+        .type = SL_EVENT_SYNC, .flags = (uint8_t)kind, .time_ns = now, .a = now - began_ns, .b = handle});
+}
+
+void sl_runtime_failed(enum sl_error_kind kind, uint32_t code, sl_tick tick, uint64_t bytes, uint64_t site)
+{
+    sl_trace_emit((struct sl_event){
+        .type = SL_EVENT_ERROR, .flags = (uint8_t)kind, .id = code, .tick = tick, .a = bytes, .c = site});
+}
+
+void sl_runtime_mark(enum sl_mark_kind kind, enum sl_mark_source source, uint32_t domain, uint32_t range,
+                     const char *name)
+{
+    sl_trace_emit((struct sl_event){.type = SL_EVENT_MARK,
+                                    .flags = (uint8_t)kind,
+                                    .id = range,
+                                    .a = domain,
+                                    .c = source,
+                                    .text = sl_intern_some(name)});
+}
+
+void sl_runtime_mark_domain(uint32_t domain, const char *name)
+{
+    char text[256];
+    snprintf(text, sizeof text, "nvtx_domain_%u=%s", domain, name);
+    sl_trace_emit((struct sl_event){.type = SL_EVENT_METADATA, .text = sl_intern(text)});
 }

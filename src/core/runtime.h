@@ -1,23 +1,27 @@
-/* The core as the shim sees it: one for each device (cores.h). The shim translates CUDA calls into these
- * calls and decides nothing. Addresses are device addresses. Unless said otherwise, functions are thread-safe
+/* The core as the shim sees it: one for each device. The shim translates CUDA calls into these calls and
+ * decides nothing. Addresses are device addresses. Unless said otherwise, functions are thread-safe
  * and may be called before the start and after the stop, when they own nothing and do nothing.
  */
 #ifndef SLUICE_RUNTIME_H
 #define SLUICE_RUNTIME_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/options.h"
 #include "core/allocate.h"
 #include "core/blocks.h"
-#include "core/cores.h"
 #include "core/late_frees.h"
 #include "core/launch_path.h"
 #include "core/mapped.h"
-#include "core/program_events.h"
 #include "core/room.h"
 #include "core/sync.h"
 #include "device/backend.h"
+#include "trace/events.h"
 
 struct sl_arena;
+struct sl_core;
 struct sl_placement;
 struct sl_stats;
 struct sl_usage;
@@ -109,5 +113,71 @@ struct sl_view {
     const struct sl_usage *usage; /* of the newest launch, until it ends */
 };
 struct sl_view sl_runtime_view(void);
+
+/* --- records of the shim beside allocations and launches */
+
+/* Whether a trace is written; otherwise the functions below do nothing. Costs a few loads. */
+bool sl_runtime_tracing(void);
+
+/* Call the first before a call that waits, and the second after it with the first one's result, which is 0
+ * if no trace is written. `handle`: the stream or event. */
+uint64_t sl_runtime_wait_begins(void);
+void sl_runtime_wait_ended(uint64_t began_ns, enum sl_sync_kind kind, uint64_t handle);
+
+/* A mark of the program. `domain`: the NVTX domain; 0: the default one. `range`: the id of an NVTX range
+ * that starts and ends by id. `name` is copied. */
+void sl_runtime_mark(enum sl_mark_kind kind, enum sl_mark_source source, uint32_t domain, uint32_t range,
+                     const char *name);
+/* The name of a domain. */
+void sl_runtime_mark_domain(uint32_t domain, const char *name);
+
+/* A call of the program failed with the driver's error `code`. `tick`: the launch that failed, or 0.
+ * `bytes`: the requested size, or 0. `site`: from sl_site_here, or 0. */
+void sl_runtime_failed(enum sl_error_kind kind, uint32_t code, sl_tick tick, uint64_t bytes, uint64_t site);
+
+/* --- the cores of the process
+ *
+ * One for each device that it uses, and another one for each context that follows on a device. They are
+ * numbered from 0 in the order of their start.
+ *
+ * A call of the program belongs to the core of the calling thread's device; a call that names an address
+ * belongs to the core whose memory that is. With only one core no look-up is made. */
+
+#define SL_MOST_CORES 32
+
+/* The number of the core for the calling thread's calls; initially 0. */
+extern __thread uint32_t sl_thread_core __attribute__((tls_model("initial-exec")));
+
+static inline void sl_cores_turn_to(uint32_t number)
+{
+    sl_thread_core = number;
+}
+
+/* The number of the next core: a new one or, if there is none left, that of a core that stopped with its
+ * device, but never that of the first core. SL_MOST_CORES: none. One thread at a time. */
+uint32_t sl_cores_next(void);
+
+/* Whether a second core was ever started. */
+bool sl_cores_are_several(void);
+
+/* Finds the core whose memory `address` is, even if the core has stopped. False: no core's. */
+bool sl_cores_owner(uint64_t address, uint32_t *number);
+
+/* For src/core/: */
+
+/* The running core of the calling thread's device; the running core whose memory `address` is, or, if it is
+ * no core's, that of the thread's device; the running core with a number. NULL: it does not run. */
+struct sl_core *sl_core_running(void);
+struct sl_core *sl_core_of(uint64_t address);
+struct sl_core *sl_core_numbered(uint32_t number);
+/* `core` if it runs, else NULL. Accepts NULL. */
+struct sl_core *sl_core_still(struct sl_core *core);
+/* The stopped core whose memory `address` is, as long as that memory exists; else NULL. */
+struct sl_core *sl_core_at_rest(uint64_t address);
+
+/* How many numbers are in use, and the latest core of each, running or not. They are kept, because other
+ * threads may still use one that stopped. */
+uint32_t sl_cores_started(void);
+struct sl_core *sl_core_started(uint32_t number);
 
 #endif

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "core/program_events.h"
+#include "core/runtime.h"
 #include "trace/trace_write.h"
 #include "trace_file.h"
 
