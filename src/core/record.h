@@ -4,7 +4,6 @@
 
 #include "launch/access.h"
 #include "move/schedule.h"
-#include "trace/decision.h"
 #include "trace/events.h"
 
 struct sl_migrator;
