@@ -10,7 +10,6 @@
 #include "core/core.h"
 #include "core/demand.h"
 #include "core/feed.h"
-#include "core/launch_context.h"
 #include "core/plan_fit.h"
 #include "core/record.h"
 #include "core/sample.h"
@@ -18,6 +17,29 @@
 #include "launch/access.h"
 #include "move/daemon.h"
 #include "move/reuse.h"
+#include "move/schedule.h"
+
+enum { FEW_CHUNKS = 64 };
+
+/* A launch between the steps of its beginning: what was found out under the order lock, for the work that is
+ * done without it. Private to the launching thread. */
+struct launch_context {
+    struct sl_launch *launch;
+    sl_tick tick;
+    uint32_t stream; /* the stream's number */
+    uint32_t kernel;
+    sl_symbol symbol;
+    const sl_chunk *chunks; /* that the launch uses, each once: `few` or `many` */
+    uint32_t chunk_count;
+    sl_chunk few[FEW_CHUNKS], *many;
+    struct sl_schedule_batch batch; /* steps of the schedule to issue */
+    bool prefetches_successors;     /* successor prefetch, because no plan is active */
+    bool resident;                  /* all its chunks will be resident when its stream gets there */
+    uint64_t in_sequence;           /* the fetch that its stream waits for; 0: none */
+    struct sl_joining joining;      /* waits for freed memory; data depends on them */
+    bool beside;                    /* its stream may capture: nothing is enqueued there */
+    struct sl_stall *stall;         /* measures the wait for `in_sequence`; or NULL */
+};
 
 /* Marks the launch's chunks as used. True: nothing else is to be done, because every chunk is resident, the
  * stream has used it since it was fetched, and has waited for that fetch. */
@@ -40,7 +62,7 @@ static bool use_plainly(struct sl_core *core, const struct sl_usage *usage, uint
 
 /* Marks the launch's chunks as used by its stream, and finds the last fetch that the stream has to wait for.
  * Returns the bytes of chunks that are not on the device, which the launch uses remotely at least in part. */
-static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *context)
+static uint64_t use_chunks(struct sl_core *core, struct launch_context *context)
 {
     uint64_t bit = (uint64_t)1 << context->stream, remote_bytes_used = 0;
     for (uint32_t i = 0; i < context->chunk_count; i++) {
@@ -74,7 +96,7 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 
 /* Whether the chunks that the launch lacks have to be fetched on demand. Precondition: the order lock is
  * held. */
-static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *context, bool *oversize)
+static bool is_to_fetch(struct sl_core *core, const struct launch_context *context, bool *oversize)
 {
     if (core->policy->memory == SL_MEMORY_PAGED) {
         sl_demand_leave_to_driver(&core->demand, context->chunks, context->chunk_count);
@@ -97,7 +119,7 @@ static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *co
 }
 
 /* Fetches chunks that are neither resident nor fetched by the schedule. */
-static void fetch_on_demand(struct sl_core *core, struct sl_launch_context *context)
+static void fetch_on_demand(struct sl_core *core, struct launch_context *context)
 {
     const struct sl_demand_for launch = {context->tick, context->chunks, context->chunk_count,
                                          context->prefetches_successors};
@@ -121,7 +143,7 @@ static void fetch_on_demand(struct sl_core *core, struct sl_launch_context *cont
 /* For statistics: the bytes that the launch uses of chunks that are not on the device; `most` if that is
  * unknown or more. May be inexact, because its symbol may have been forgotten and chunks fetched
  * meanwhile. */
-static uint64_t bytes_in_place(struct sl_core *core, const struct sl_launch_context *context, uint64_t most)
+static uint64_t bytes_in_place(struct sl_core *core, const struct launch_context *context, uint64_t most)
 {
     uint64_t used = 0;
     sl_lock(&core->order);
@@ -141,7 +163,7 @@ static uint64_t bytes_in_place(struct sl_core *core, const struct sl_launch_cont
 }
 
 /* Makes the launch's chunks resident as far as possible, and marks them as used. */
-static void see_to_chunks(struct sl_core *core, struct sl_launch_context *context)
+static void see_to_chunks(struct sl_core *core, struct launch_context *context)
 {
     sl_schedule_issue(&core->schedule, &context->batch);
     if (context->resident) return;
@@ -162,7 +184,7 @@ static bool moves_between_launches(const struct sl_core *core)
 
 /* Finds out what the launch uses, and feeds its symbol to history and schedule. Precondition: the order lock
  * is held until the result has been used. */
-static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_context *context)
+static const struct sl_usage *understand(struct sl_core *core, struct launch_context *context)
 {
     struct sl_launch *launch = context->launch;
     uint32_t s = context->stream = sl_stream_number(&core->streams, launch->stream);
@@ -188,7 +210,7 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
 
 /* Checks whether all chunks are resident without further work, notes the launch for successor prefetch, and
  * counts pinned bytes. */
-static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_launch_context *context)
+static void see(struct sl_core *core, const struct sl_usage *usage, struct launch_context *context)
 {
     if (sl_demand_learns_successors(&core->demand, core->planning.astray_at)) {
         sl_successors_note(&core->successors, usage->symbol, context->tick, core->history.streak > 0,
@@ -204,11 +226,11 @@ static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_la
 
 /* Copies the launch's list of chunks, because the scanner's is overwritten by other threads' launches.
  * Without memory the chunks are used where they are. */
-static void keep_chunks(const struct sl_usage *usage, struct sl_launch_context *context)
+static void keep_chunks(const struct sl_usage *usage, struct launch_context *context)
 {
     uint32_t count = usage->chunk_count;
     sl_chunk *chunks = context->few;
-    if (count > SL_FEW_CHUNKS) chunks = context->many = malloc(count * sizeof *chunks);
+    if (count > FEW_CHUNKS) chunks = context->many = malloc(count * sizeof *chunks);
     if (!chunks) return;
     memcpy(chunks, usage->chunks, count * sizeof *chunks);
     context->chunks = chunks;
@@ -225,7 +247,7 @@ static bool may_meet_peers(const struct sl_core *core, const struct sl_launch *l
 
 /* The last step under the order lock: decides what the stream waits for, advances planning, and takes a
  * sample. */
-static void conclude(struct sl_core *core, struct sl_launch_context *context)
+static void conclude(struct sl_core *core, struct launch_context *context)
 {
     struct sl_launch *launch = context->launch;
     launch->meets_peers = may_meet_peers(core, launch, context->kernel);
@@ -251,7 +273,7 @@ static void say_if(const struct sl_core *core, enum sl_status status)
 }
 
 /* Makes the stream wait for freed memory and fetches, in front of the launch. */
-static void enqueue_waits(struct sl_core *core, struct sl_launch_context *context)
+static void enqueue_waits(struct sl_core *core, struct launch_context *context)
 {
     struct sl_launch *launch = context->launch;
     if (sl_joins_any(&context->joining))
@@ -289,9 +311,9 @@ struct sl_fit sl_runtime_fit(const struct sl_footprint *footprint)
  * the threads that launch on it: rule 2 of docs/concurrency.md. */
 static void begin(struct sl_core *core, struct sl_launch *launch, bool beside)
 {
-    struct sl_launch_context context;
-    memset(&context, 0, offsetof(struct sl_launch_context, few));
-    memset(&context.many, 0, sizeof context - offsetof(struct sl_launch_context, many));
+    struct launch_context context;
+    memset(&context, 0, offsetof(struct launch_context, few));
+    memset(&context.many, 0, sizeof context - offsetof(struct launch_context, many));
     context.launch = launch;
     context.beside = beside;
     if (atomic_load_explicit(&core->budget.lessened, memory_order_relaxed)) sl_core_give_way(core);
