@@ -18,7 +18,6 @@
 #include "core/record.h"
 #include "core/runtime.h"
 #include "core/sample.h"
-#include "core/stall.h"
 #include "launch/access.h"
 #include "launch/symbols.h"
 #include "memory/placement.h"

@@ -13,7 +13,6 @@
 #include "core/plan_fit.h"
 #include "core/record.h"
 #include "core/sample.h"
-#include "core/stall.h"
 #include "launch/access.h"
 #include "move/daemon.h"
 #include "move/reuse.h"

@@ -1,7 +1,9 @@
-/* Measures the durations of launches on the device, for the trace and for plans: events around some launches,
- * which are read later without waiting. Only launches whose chunks are all resident and which were predicted
- * count, and none is timed while anything is captured. Caller holds the order lock, except for the two
- * functions that enqueue.
+/* Measures times on the device by events that are read later without waiting: the durations of launches, for
+ * the trace and for plans, and how long launches wait for fetches. Caller holds the order lock, except for
+ * the functions that enqueue.
+ *
+ * Only launches whose chunks are all resident and which were predicted count, and none is timed while
+ * anything is captured.
  *
  * For the trace, every collective is timed, even if chunks are missing, and one in so many of the other
  * launches: first every symbol once, eight times as often, then in rounds, each of which times every symbol
@@ -13,7 +15,9 @@
 #ifndef SLUICE_SAMPLE_H
 #define SLUICE_SAMPLE_H
 
+#include "core/record.h"
 #include "device/backend.h"
+#include "move/migrator.h"
 #include "predict/durations.h"
 
 struct sl_demand;
@@ -22,12 +26,11 @@ struct sl_launch;
 struct sl_lock;
 struct sl_migrator;
 struct sl_recorder;
+struct sl_sample;
+struct sl_sampler;
 struct sl_streams;
 struct sl_symbols;
 struct sl_ticks;
-
-struct sl_sample;
-struct sl_sampler;
 
 struct sl_sampling {
     struct sl_lock *order;
@@ -63,5 +66,56 @@ void sl_sample_end(struct sl_sampling *sampling, struct sl_sample *sample, const
 void sl_samples_settle(struct sl_sampling *sampling);
 /* Symbols are numbered anew: detaches the samples from them. */
 void sl_samples_forget(struct sl_sampling *sampling);
+
+/* --- stalls: how long launches wait for fetches, and how long a step takes by the same clock
+ *
+ * The device's clock need not be the host's: a software device simulates its times. So the step is measured
+ * by the events of stalls as well, and nothing more is recorded. */
+
+#define SL_STALLS 256
+
+struct sl_stalls {
+    const struct sl_backend *backend;
+    const struct sl_ticks *ticks;
+    struct sl_migrator *migrator;
+    struct sl_stats *stats;
+    struct sl_recorder *recorder;
+    /* A launch that has to wait for a fetch. It stalls from `reached` to the fetch's event. */
+    struct sl_stall {
+        sl_event_handle reached;
+        _Atomic uint64_t in_sequence; /* the fetch; 0: free, or the wait is not enqueued yet */
+        _Atomic bool given;           /* a thread owns the entry and has not enqueued its wait yet */
+        sl_stream stream;             /* the launch's */
+        sl_tick tick;
+        uint32_t iteration, step;
+        bool first; /* of its step */
+    } at[SL_STALLS];
+    uint32_t next;
+    uint32_t steps;      /* begun so far */
+    uint32_t last_first; /* `steps` at the last stall that was the first of its step; 0: none yet */
+    /* Where a stream got to the first stall of the newest step that is known to have got there. */
+    struct sl_step_mark {
+        sl_event_handle reached; /* NULL: none yet */
+        uint32_t step;
+        uint64_t stall_ns; /* of the stalls settled by then */
+    } mark;
+    /* Between the last two marks, for each step: its duration, and the stalls settled meanwhile; 0: unknown.
+     */
+    uint64_t step_ns, step_stall_ns;
+};
+
+/* An entry for the launch being begun, which has to wait. NULL: the stall is not measured. Caller holds the
+ * order lock. */
+struct sl_stall *sl_stall_new(struct sl_stalls *stalls);
+/* Makes the stream wait for fetch `sequence`; `stall` (may be NULL) notes when the stream got there.
+ * Enqueues: the order lock must not be held. */
+void sl_stall_wait(struct sl_stalls *stalls, struct sl_stall *stall, sl_stream stream, uint64_t sequence);
+
+/* Reads the stalls whose launches and fetches are done. Caller holds the order lock. */
+void sl_stalls_settle(struct sl_stalls *stalls);
+/* A step begins with the next launch. Caller holds the order lock. */
+void sl_stalls_step(struct sl_stalls *stalls);
+/* Deletes the events, unless the device is gone. Accepts a zeroed one. */
+void sl_stalls_close(struct sl_stalls *stalls, bool device_gone);
 
 #endif

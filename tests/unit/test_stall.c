@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/history.h"
-#include "core/stall.h"
+#include "core/sample.h"
 #include "noted_device.h"
 #include "trace_file.h"
 
