@@ -161,20 +161,6 @@ static void wire_planning(struct sl_core *core)
     };
 }
 
-static struct sl_learned_parts learned_parts(struct sl_core *core)
-{
-    return (struct sl_learned_parts){
-        .policy = core->policy,
-        .arena = &core->arena,
-        .placement = &core->placement,
-        .scanner = &core->scanner,
-        .durations = &core->sampling.durations,
-        .history = &core->history,
-        .migrator = &core->migrator,
-        .budget = &core->budget,
-    };
-}
-
 static bool is_at(const struct sl_core *core, const struct sl_device_place *place)
 {
     struct sl_device_place at;
@@ -183,7 +169,7 @@ static bool is_at(const struct sl_core *core, const struct sl_device_place *plac
 }
 
 /* The part of the profile for a further device. NULL: none, or an earlier core of the same device has it. */
-static struct sl_learned *join_profile(struct sl_core *core, const struct sl_learned_parts *parts)
+static struct sl_learned *join_profile(struct sl_core *core)
 {
     struct sl_device_place place;
     uint32_t device = 0;
@@ -194,7 +180,7 @@ static struct sl_learned *join_profile(struct sl_core *core, const struct sl_lea
         if (is_at(other, &place)) return NULL;
         device++;
     }
-    return device ? sl_learned_join(sl_core_started(0)->learned, device, parts) : NULL;
+    return device ? sl_learned_join(sl_core_started(0)->learned, device, core) : NULL;
 }
 
 /* Without a planner, the launch that needs a plan makes it. */
@@ -215,9 +201,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     wire_planning(core);
     enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
     if (status) return status;
-    struct sl_learned_parts parts = learned_parts(core);
-    core->learned =
-        core->number ? join_profile(core, &parts) : sl_learned_read(core->options->profile, &parts);
+    core->learned = core->number ? join_profile(core) : sl_learned_read(core->options->profile, core);
     decide_sizes(core, free_bytes, &chunk_bytes);
     if (!sl_lock_init(&core->order, SL_LOCK_ORDER, true)) return SL_ERR_NO_MEMORY;
     sl_arena_init(&core->arena, backend, chunk_bytes);

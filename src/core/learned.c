@@ -11,9 +11,8 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/output.h"
-#include "core/history.h"
+#include "core/core.h"
 #include "core/learned_parts.h"
-#include "core/policy.h"
 #include "profile/profile.h"
 #include "trace/objects.h"
 
@@ -33,7 +32,7 @@ struct file {
 };
 
 struct sl_learned {
-    struct sl_learned_parts parts;
+    struct sl_core *core;
     struct file *file;
     uint32_t device;           /* 0: the first */
     struct sl_profile profile; /* its part of the profile that was read, until it is used */
@@ -46,7 +45,7 @@ struct sl_learned {
 
 static bool has_iterated(const struct sl_learned *learned)
 {
-    return learned->parts.history->iterations >= LEAST_ITERATIONS || atomic_load(&learned->file->exported);
+    return learned->core->history.iterations >= LEAST_ITERATIONS || atomic_load(&learned->file->exported);
 }
 
 /* Logs what is wrong with the file. */
@@ -130,14 +129,14 @@ static struct file *open_file(const char *option)
 }
 
 /* Takes over a use of the file. */
-static struct sl_learned *new_part(struct file *file, uint32_t device, const struct sl_learned_parts *parts)
+static struct sl_learned *new_part(struct file *file, uint32_t device, struct sl_core *core)
 {
     struct sl_learned *learned = calloc(1, sizeof *learned);
     if (!learned) {
         leave_file(file);
         return NULL;
     }
-    learned->parts = *parts;
+    learned->core = core;
     learned->file = file;
     learned->device = device;
     pthread_mutex_lock(&file->lock);
@@ -147,20 +146,19 @@ static struct sl_learned *new_part(struct file *file, uint32_t device, const str
     return learned;
 }
 
-struct sl_learned *sl_learned_read(const char *path, const struct sl_learned_parts *parts)
+struct sl_learned *sl_learned_read(const char *path, struct sl_core *core)
 {
     struct file *file = path[0] ? open_file(path) : NULL;
-    return file ? new_part(file, 0, parts) : NULL;
+    return file ? new_part(file, 0, core) : NULL;
 }
 
-struct sl_learned *sl_learned_join(struct sl_learned *first, uint32_t device,
-                                   const struct sl_learned_parts *parts)
+struct sl_learned *sl_learned_join(struct sl_learned *first, uint32_t device, struct sl_core *core)
 {
     if (!first) return NULL;
     pthread_mutex_lock(&first->file->lock);
     first->file->users++;
     pthread_mutex_unlock(&first->file->lock);
-    return new_part(first->file, device, parts);
+    return new_part(first->file, device, core);
 }
 
 void sl_learned_close(struct sl_learned *learned)
@@ -187,9 +185,9 @@ struct sl_profile_wanted sl_learned_wanted(const struct sl_learned *learned)
 
 void sl_learned_use(struct sl_learned *learned)
 {
-    if (!learned->profile.string_count || learned->parts.policy->memory != SL_MEMORY_MOVED) return;
-    learned->primed = sl_learned_prime(&learned->parts, &learned->profile);
-    learned->parts.history->primed_symbols = learned->primed;
+    if (!learned->profile.string_count || learned->core->policy->memory != SL_MEMORY_MOVED) return;
+    learned->primed = sl_learned_prime(learned->core, &learned->profile);
+    learned->core->history.primed_symbols = learned->primed;
     if (learned->primed)
         sl_log(SL_LOG_INFO, "the profile %s predicts %zu events", learned->file->path, learned->primed);
     else
@@ -200,9 +198,9 @@ void sl_learned_use(struct sl_learned *learned)
 /* Copies the first symbols before the predictor's ring overwrites them. */
 static void keep_head(struct sl_learned *learned)
 {
-    if (learned->head || learned->parts.history->fed < SL_PROFILE_LONGEST) return;
+    if (learned->head || learned->core->history.fed < SL_PROFILE_LONGEST) return;
     learned->head = malloc(SL_PROFILE_LONGEST * sizeof *learned->head);
-    if (learned->head && sl_predictor_begun(learned->parts.history->predictor, learned->head,
+    if (learned->head && sl_predictor_begun(learned->core->history.predictor, learned->head,
                                             SL_PROFILE_LONGEST) < SL_PROFILE_LONGEST) {
         free(learned->head);
         learned->head = NULL;
@@ -215,8 +213,8 @@ static void keep_head(struct sl_learned *learned)
  * one. */
 static bool is_time(const struct sl_learned *learned)
 {
-    bool power_of_two = !(learned->parts.history->iterations & (learned->parts.history->iterations - 1));
-    return power_of_two && !learned->file->failed && learned->parts.history->fed >= learned->primed &&
+    bool power_of_two = !(learned->core->history.iterations & (learned->core->history.iterations - 1));
+    return power_of_two && !learned->file->failed && learned->core->history.fed >= learned->primed &&
            sl_learned_something(learned);
 }
 
@@ -248,9 +246,9 @@ void sl_learned_exported(struct sl_learned *learned, uint64_t site)
 void sl_learned_iteration(struct sl_learned *learned)
 {
     if (learned->over) return;
-    learned->steady = learned->parts.history->fed;
-    learned->period = sl_history_period(learned->parts.history);
-    learned->mispredictions = sl_history_counts(learned->parts.history).mispredictions;
+    learned->steady = learned->core->history.fed;
+    learned->period = sl_history_period(&learned->core->history);
+    learned->mispredictions = sl_history_counts(&learned->core->history).mispredictions;
     keep_head(learned);
     if (is_time(learned)) sl_learned_write(learned);
 }
@@ -264,14 +262,14 @@ bool sl_learned_something(const struct sl_learned *learned)
 static enum sl_status collect(struct sl_learned *learned, struct sl_profile *out)
 {
     size_t count =
-        learned->parts.history->fed < SL_PROFILE_LONGEST ? learned->parts.history->fed : SL_PROFILE_LONGEST;
-    if (learned->head) return sl_learned_collect(&learned->parts, learned->head, count, learned->steady, out);
+        learned->core->history.fed < SL_PROFILE_LONGEST ? learned->core->history.fed : SL_PROFILE_LONGEST;
+    if (learned->head) return sl_learned_collect(learned->core, learned->head, count, learned->steady, out);
     sl_symbol *head = malloc(count * sizeof *head + 1);
     enum sl_status status = SL_ERR_NO_MEMORY;
     if (head) {
-        count = sl_predictor_begun(learned->parts.history->predictor, head, count);
-        status = count ? sl_learned_collect(&learned->parts, head, count, learned->steady, out)
-                       : SL_ERR_UNSUPPORTED;
+        count = sl_predictor_begun(learned->core->history.predictor, head, count);
+        status =
+            count ? sl_learned_collect(learned->core, head, count, learned->steady, out) : SL_ERR_UNSUPPORTED;
     }
     free(head);
     return status;

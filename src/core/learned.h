@@ -7,37 +7,17 @@
 #include "launch/symbols.h"
 #include "profile/profile.h"
 
-struct sl_arena;
-struct sl_budget;
-struct sl_durations;
-struct sl_history;
-struct sl_migrator;
-struct sl_placement;
-struct sl_policy_traits;
-struct sl_scanner;
+struct sl_core;
 
 struct sl_learned;
 
-/* The parts of the core that are recorded in a profile and primed by one. */
-struct sl_learned_parts {
-    const struct sl_policy_traits *policy;
-    struct sl_arena *arena;
-    struct sl_placement *placement;
-    struct sl_scanner *scanner;
-    struct sl_durations *durations;
-    struct sl_history *history;
-    struct sl_migrator *migrator;
-    struct sl_budget *budget;
-};
-
 /* Reads the profile at `path`, an option's text. A damaged profile, or one of another program or version, is
- * ignored with one warning. Call it before sizes are decided, because sl_learned_wanted may set some. `parts`
- * is copied; the parts need not be initialised yet. NULL: no path, or no memory. */
-struct sl_learned *sl_learned_read(const char *path, const struct sl_learned_parts *parts);
+ * ignored with one warning. Call it before sizes are decided, because sl_learned_wanted may set some. The
+ * parts of `core` need not be initialised yet. NULL: no path, or no memory. */
+struct sl_learned *sl_learned_read(const char *path, struct sl_core *core);
 /* The part of a further device of the process, numbered from 1 in the order of their first use. `first` is
  * what sl_learned_read returned. NULL: there is no profile, or no memory. */
-struct sl_learned *sl_learned_join(struct sl_learned *first, uint32_t device,
-                                   const struct sl_learned_parts *parts);
+struct sl_learned *sl_learned_join(struct sl_learned *first, uint32_t device, struct sl_core *core);
 void sl_learned_close(struct sl_learned *learned); /* accepts NULL */
 
 /* The profile's settings; zeros for those that it lacks, for a further device, or without a profile. Accepts

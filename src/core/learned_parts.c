@@ -5,14 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/budget.h"
-#include "core/history.h"
-#include "core/learned.h"
-#include "core/record.h"
-#include "launch/access.h"
+#include "core/core.h"
 #include "launch/extents.h"
-#include "move/migrator.h"
-#include "predict/durations.h"
 #include "profile/profile.h"
 #include "trace/objects.h"
 
@@ -22,7 +16,7 @@
 /* --- priming */
 
 /* The kernels' numbers, indexed by the profile's number + 1. NULL: out of memory. */
-static uint32_t *know_kernels(const struct sl_learned_parts *parts, const struct sl_profile *profile)
+static uint32_t *know_kernels(struct sl_core *core, const struct sl_profile *profile)
 {
     uint32_t *numbers = calloc(profile->kernel_count + (size_t)1, sizeof *numbers);
     for (uint32_t k = 0; numbers && k < profile->kernel_count; k++) {
@@ -30,22 +24,22 @@ static uint32_t *know_kernels(const struct sl_learned_parts *parts, const struct
         struct sl_kernel_layout layout = {
             .parameter_count = kernel->parameter_count, .offsets = kernel->offsets, .sizes = kernel->sizes};
         snprintf(layout.name, sizeof layout.name, "%s", kernel->name);
-        numbers[k + 1] = sl_kernels_know(&parts->scanner->kernels, &layout);
+        numbers[k + 1] = sl_kernels_know(&core->scanner.kernels, &layout);
     }
     return numbers;
 }
 
-static bool remember_slots(const struct sl_learned_parts *parts, const struct sl_profile *profile)
+static bool remember_slots(struct sl_core *core, const struct sl_profile *profile)
 {
     for (uint32_t k = 0; k < profile->key_count; k++) {
         const struct sl_profile_key *key = &profile->keys[k];
-        if (!sl_placement_remember(parts->placement, key->site, key->bytes, key->slots, key->short_lived))
+        if (!sl_placement_remember(&core->placement, key->site, key->bytes, key->slots, key->short_lived))
             return false;
     }
     return true;
 }
 
-static sl_symbol intern_launch(const struct sl_learned_parts *parts, const struct sl_profile *profile,
+static sl_symbol intern_launch(struct sl_core *core, const struct sl_profile *profile,
                                const struct sl_profile_symbol *symbol, const uint32_t *kernels,
                                struct sl_access *accesses)
 {
@@ -61,29 +55,29 @@ static sl_symbol intern_launch(const struct sl_learned_parts *parts, const struc
                                          .parameter = kernel ? kernel << 32 | from->where : 0,
                                          .threads = from->threads,
                                          .only_read = from->only_read};
-        sl_extents_note(&parts->scanner->extents, parts->placement, &accesses[a]);
-        uint32_t role = sl_kernels_role(&parts->scanner->kernels, accesses[a].parameter, accesses[a].where);
+        sl_extents_note(&core->scanner.extents, &core->placement, &accesses[a]);
+        uint32_t role = sl_kernels_role(&core->scanner.kernels, accesses[a].parameter, accesses[a].where);
         signature = sl_signature_add(signature, &accesses[a], role);
     }
     struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH,
                                       .kernel = kernels[symbol->kernel],
                                       .shape = symbol->shape,
                                       .access_count = symbol->access_count};
-    return sl_symbols_intern(parts->scanner->symbols, signature, record, accesses);
+    return sl_symbols_intern(core->scanner.symbols, signature, record, accesses);
 }
 
 /* Takes the previous run's duration as one measurement. */
-static void note_duration(const struct sl_learned_parts *parts, sl_symbol symbol, uint64_t duration_ns)
+static void note_duration(struct sl_core *core, sl_symbol symbol, uint64_t duration_ns)
 {
-    const struct sl_symbol_record *record = &parts->scanner->symbols->records[symbol];
+    const struct sl_symbol_record *record = &core->scanner.symbols->records[symbol];
     if (!duration_ns) return;
-    sl_durations_note(parts->durations, symbol, record->kernel, record->shape, duration_ns);
-    struct sl_duration *known = sl_durations_of(parts->durations, symbol);
+    sl_durations_note(&core->sampling.durations, symbol, record->kernel, record->shape, duration_ns);
+    struct sl_duration *known = sl_durations_of(&core->sampling.durations, symbol);
     if (known) known->begun = 1;
 }
 
 /* The core's symbols, indexed by the profile's. NULL: out of memory. */
-static sl_symbol *intern_symbols(const struct sl_learned_parts *parts, const struct sl_profile *profile,
+static sl_symbol *intern_symbols(struct sl_core *core, const struct sl_profile *profile,
                                  const uint32_t *kernels)
 {
     struct sl_access *accesses = malloc((profile->access_count + (size_t)1) * sizeof *accesses);
@@ -91,12 +85,12 @@ static sl_symbol *intern_symbols(const struct sl_learned_parts *parts, const str
     for (uint32_t s = 1; accesses && symbols && s < profile->symbol_count; s++) {
         const struct sl_profile_symbol *symbol = &profile->symbols[s];
         if (symbol->kind == SL_SYMBOL_LAUNCH) {
-            symbols[s] = intern_launch(parts, profile, symbol, kernels, accesses);
-            note_duration(parts, symbols[s], symbol->duration_ns);
+            symbols[s] = intern_launch(core, profile, symbol, kernels, accesses);
+            note_duration(core, symbols[s], symbol->duration_ns);
             continue;
         }
         struct sl_symbol_record record = {.kind = symbol->kind, .slot = symbol->slot};
-        symbols[s] = sl_symbols_intern(parts->scanner->symbols, sl_slot_signature(record.kind, record.slot),
+        symbols[s] = sl_symbols_intern(core->scanner.symbols, sl_slot_signature(record.kind, record.slot),
                                        record, NULL);
     }
     free(accesses);
@@ -106,9 +100,9 @@ static sl_symbol *intern_symbols(const struct sl_learned_parts *parts, const str
 /* Runs through the allocations and frees of the string as the program will, so that each slot has a place
  * before it is first used. Stops some way after the last allocation that got another place than before.
  * Returns whether any did. */
-static bool rehearse(const struct sl_learned_parts *parts, const struct sl_profile *profile)
+static bool rehearse(struct sl_core *core, const struct sl_profile *profile)
 {
-    struct sl_placement *placement = parts->placement;
+    struct sl_placement *placement = &core->placement;
     size_t last_move = 0;
     uint32_t taken;
     for (size_t i = 0; i < profile->string_count && i <= 2 * last_move + LOOK_ON; i++) {
@@ -124,8 +118,8 @@ static bool rehearse(const struct sl_learned_parts *parts, const struct sl_profi
         if (live != SL_NONE || sl_place(placement, slot->bytes, slot->site, &taken)) continue;
         bool moved = taken == symbol->slot ? slot->address != address : placement->moves != moves;
         if (moved) last_move = i + 1;
-        if (sl_arena_moving_bytes(parts->arena) > sl_budget_bytes(parts->budget))
-            parts->budget->pressure = true;
+        if (sl_arena_moving_bytes(&core->arena) > sl_budget_bytes(&core->budget))
+            core->budget.pressure = true;
     }
     for (uint32_t s = 0; s < placement->slot_count; s++)
         if (placement->slots[s].live) sl_unplace(placement, placement->slots[s].address, &taken);
@@ -133,47 +127,47 @@ static bool rehearse(const struct sl_learned_parts *parts, const struct sl_profi
 }
 
 /* Finds the slots' places and undoes the other effects of the rehearsal. */
-static void find_places(const struct sl_learned_parts *parts, const struct sl_profile *profile)
+static void find_places(struct sl_core *core, const struct sl_profile *profile)
 {
-    struct sl_placement *placement = parts->placement;
+    struct sl_placement *placement = &core->placement;
     for (int pass = 0; pass < PLACE_PASSES; pass++) {
-        bool moved = rehearse(parts, profile);
+        bool moved = rehearse(core, profile);
         for (uint32_t k = 0; k < profile->key_count; k++) /* the rehearsal must not change these */
             sl_placement_remember(placement, profile->keys[k].site, profile->keys[k].bytes, 0,
                                   profile->keys[k].short_lived);
         if (!moved) break;
     }
     placement->peak_live_bytes = 0;
-    parts->placement->peak_placed_bytes = parts->placement->live_at_peak = 0;
-    parts->arena->peak_chunks_used = 0;
+    core->placement.peak_placed_bytes = core->placement.live_at_peak = 0;
+    core->arena.peak_chunks_used = 0;
 }
 
-static size_t prime_predictor(const struct sl_learned_parts *parts, const struct sl_profile *profile,
+static size_t prime_predictor(struct sl_core *core, const struct sl_profile *profile,
                               const sl_symbol *symbols)
 {
     sl_symbol *string = malloc((profile->string_count + (size_t)1) * sizeof *string);
     bool primed = false;
     for (uint32_t i = 0; string && i < profile->string_count; i++) string[i] = symbols[profile->string[i]];
-    if (string) primed = sl_predictor_prime(parts->history->predictor, string, profile->string_count);
+    if (string) primed = sl_predictor_prime(core->history.predictor, string, profile->string_count);
     free(string);
     return primed ? profile->string_count : 0;
 }
 
-size_t sl_learned_prime(const struct sl_learned_parts *parts, const struct sl_profile *profile)
+size_t sl_learned_prime(struct sl_core *core, const struct sl_profile *profile)
 {
-    uint32_t *kernels = know_kernels(parts, profile);
+    uint32_t *kernels = know_kernels(core, profile);
     sl_symbol *symbols = NULL;
     size_t primed = 0;
-    if (kernels && remember_slots(parts, profile)) symbols = intern_symbols(parts, profile, kernels);
+    if (kernels && remember_slots(core, profile)) symbols = intern_symbols(core, profile, kernels);
     if (symbols) {
-        find_places(parts, profile);
-        sl_extents_learn(parts->scanner);
-        primed = prime_predictor(parts, profile, symbols);
+        find_places(core, profile);
+        sl_extents_learn(&core->scanner);
+        primed = prime_predictor(core, profile, symbols);
     }
     if (profile->properties.link_in_bytes_per_s)
-        parts->migrator->link_in_bytes_per_s = profile->properties.link_in_bytes_per_s;
+        core->migrator.link_in_bytes_per_s = profile->properties.link_in_bytes_per_s;
     if (profile->properties.link_out_bytes_per_s)
-        parts->migrator->link_out_bytes_per_s = profile->properties.link_out_bytes_per_s;
+        core->migrator.link_out_bytes_per_s = profile->properties.link_out_bytes_per_s;
     free(kernels);
     free(symbols);
     return primed;
@@ -207,7 +201,7 @@ static uint32_t renumber(struct renumbering *r, uint32_t old)
 }
 
 struct collector {
-    const struct sl_learned_parts *parts;
+    struct sl_core *core;
     struct sl_profile *out;
     struct renumbering symbols, kernels, keys;
     uint32_t *key_slots;  /* by new key: number of slots */
@@ -219,7 +213,7 @@ struct collector {
  * many. */
 static bool note_slot(struct collector *c, uint32_t s)
 {
-    const struct sl_slot *slot = &c->parts->placement->slots[s];
+    const struct sl_slot *slot = &c->core->placement.slots[s];
     uint32_t known = c->keys.to[slot->key] == NONE ? 0 : c->key_slots[c->keys.to[slot->key]];
     uint32_t more = slot->ordinal >= known ? slot->ordinal + 1 - known : 0;
     if (more > SL_PROFILE_MOST_SLOTS - c->slots) return false;
@@ -240,7 +234,7 @@ static bool note_launch(struct collector *c, const struct sl_symbol_record *reco
 {
     if (!note_kernel(c, record->kernel)) return false;
     for (uint32_t a = 0; a < record->access_count; a++) {
-        const struct sl_access *access = &c->parts->scanner->symbols->accesses[record->first_access + a];
+        const struct sl_access *access = &c->core->scanner.symbols->accesses[record->first_access + a];
         if (!note_slot(c, access->name) || !note_kernel(c, (uint32_t)(access->parameter >> 32))) return false;
     }
     c->accesses += record->access_count;
@@ -250,7 +244,7 @@ static bool note_launch(struct collector *c, const struct sl_symbol_record *reco
 /* False: this symbol would make the profile too large, so the string ends before it. */
 static bool note_symbol(struct collector *c, sl_symbol symbol)
 {
-    const struct sl_symbol_record *record = &c->parts->scanner->symbols->records[symbol];
+    const struct sl_symbol_record *record = &c->core->scanner.symbols->records[symbol];
     if (c->symbols.to[symbol] != NONE) return true;
     if (c->symbols.count == SL_PROFILE_MOST_SYMBOLS ||
         record->access_count > SL_PROFILE_MOST_ACCESSES - c->accesses)
@@ -271,7 +265,7 @@ static size_t note_string(struct collector *c, const sl_symbol *head, size_t cou
 
 static uint32_t new_slot(const struct collector *c, uint32_t s)
 {
-    const struct sl_slot *slot = &c->parts->placement->slots[s];
+    const struct sl_slot *slot = &c->core->placement.slots[s];
     return c->first_slot[c->keys.to[slot->key]] + slot->ordinal;
 }
 
@@ -279,7 +273,7 @@ static void fill_keys(struct collector *c)
 {
     uint32_t slots = 0;
     for (uint32_t k = 0; k < c->keys.count; k++) {
-        const struct sl_slot_key *key = &c->parts->placement->keys[c->keys.from[k]];
+        const struct sl_slot_key *key = &c->core->placement.keys[c->keys.from[k]];
         c->out->keys[k] =
             (struct sl_profile_key){.site = key->site, .bytes = key->bytes, .slots = c->key_slots[k]};
         c->first_slot[k] = slots;
@@ -291,7 +285,7 @@ static void fill_keys(struct collector *c)
 static bool fill_kernels(struct collector *c)
 {
     for (uint32_t k = 0; k < c->kernels.count; k++) {
-        const struct sl_kernel *kernel = &c->parts->scanner->kernels.kernels[c->kernels.from[k]];
+        const struct sl_kernel *kernel = &c->core->scanner.kernels.kernels[c->kernels.from[k]];
         size_t bytes = kernel->parameter_count * sizeof *kernel->offsets;
         struct sl_profile_kernel *out = &c->out->kernels[k];
         *out = (struct sl_profile_kernel){.name = strdup(kernel->name), .offsets = malloc(2 * bytes + 1)};
@@ -315,8 +309,8 @@ static void fill_accesses(struct collector *c, const struct sl_symbol_record *re
 {
     struct sl_profile *out = c->out;
     for (uint32_t a = 0; a < record->access_count; a++) {
-        const struct sl_access *access = &c->parts->scanner->symbols->accesses[record->first_access + a];
-        uint64_t rest = c->parts->placement->slots[access->name].bytes - access->offset;
+        const struct sl_access *access = &c->core->scanner.symbols->accesses[record->first_access + a];
+        uint64_t rest = c->core->placement.slots[access->name].bytes - access->offset;
         out->accesses[out->access_count++] =
             (struct sl_profile_access){.slot = new_slot(c, access->name),
                                        .where = access->where,
@@ -332,13 +326,13 @@ static void fill_symbols(struct collector *c)
 {
     struct sl_profile *out = c->out;
     for (uint32_t s = 0; s < c->symbols.count; s++) {
-        const struct sl_symbol_record *record = &c->parts->scanner->symbols->records[c->symbols.from[s]];
+        const struct sl_symbol_record *record = &c->core->scanner.symbols->records[c->symbols.from[s]];
         out->symbols[s] = (struct sl_profile_symbol){.kind = (uint8_t)record->kind};
         if (record->kind == SL_SYMBOL_LAUNCH) {
             out->symbols[s].kernel = new_kernel(c, record->kernel);
             out->symbols[s].shape = record->shape;
             out->symbols[s].duration_ns =
-                sl_durations_ns(c->parts->durations, c->symbols.from[s], record->kernel);
+                sl_durations_ns(&c->core->sampling.durations, c->symbols.from[s], record->kernel);
             out->symbols[s].first_access = out->access_count;
             out->symbols[s].access_count = record->access_count;
             fill_accesses(c, record);
@@ -354,9 +348,9 @@ static void fill_symbols(struct collector *c)
 static void note_short_lives(struct collector *c, const sl_symbol *head, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct sl_symbol_record *record = &c->parts->scanner->symbols->records[head[i]];
+        const struct sl_symbol_record *record = &c->core->scanner.symbols->records[head[i]];
         if (record->kind == SL_SYMBOL_FREE)
-            c->out->keys[c->keys.to[c->parts->placement->slots[record->slot].key]].short_lived = true;
+            c->out->keys[c->keys.to[c->core->placement.slots[record->slot].key]].short_lived = true;
     }
 }
 
@@ -383,18 +377,18 @@ static uint64_t measured(const struct sl_migrator *migrator, uint64_t link_bytes
     return link_bytes_per_s == migrator->assumed_bytes_per_s ? 0 : link_bytes_per_s;
 }
 
-static bool fill_properties(const struct sl_learned_parts *parts, struct sl_profile *out)
+static bool fill_properties(struct sl_core *core, struct sl_profile *out)
 {
-    struct sl_predictor_counts counts = sl_history_counts(parts->history);
+    struct sl_predictor_counts counts = sl_history_counts(&core->history);
     out->properties = (struct sl_profile_properties){
-        .budget_bytes = parts->budget->bytes,
-        .chunk_bytes = parts->arena->chunk_bytes,
-        .need_bytes = parts->placement->peak_live_bytes,
-        .link_in_bytes_per_s = measured(parts->migrator, parts->migrator->link_in_bytes_per_s),
-        .link_out_bytes_per_s = measured(parts->migrator, parts->migrator->link_out_bytes_per_s),
+        .budget_bytes = core->budget.bytes,
+        .chunk_bytes = core->arena.chunk_bytes,
+        .need_bytes = core->placement.peak_live_bytes,
+        .link_in_bytes_per_s = measured(&core->migrator, core->migrator.link_in_bytes_per_s),
+        .link_out_bytes_per_s = measured(&core->migrator, core->migrator.link_out_bytes_per_s),
         .fed = counts.fed,
         .predicted = counts.predicted,
-        .iterations = parts->history->iterations,
+        .iterations = core->history.iterations,
     };
     out->written_s = (uint64_t)time(NULL);
     out->sluice = strdup(SLUICE_VERSION);
@@ -402,17 +396,17 @@ static bool fill_properties(const struct sl_learned_parts *parts, struct sl_prof
     return out->sluice && sl_identity_collect(&out->objects, &out->object_count);
 }
 
-enum sl_status sl_learned_collect(const struct sl_learned_parts *parts, const sl_symbol *head, size_t count,
-                                  size_t steady, struct sl_profile *out)
+enum sl_status sl_learned_collect(struct sl_core *core, const sl_symbol *head, size_t count, size_t steady,
+                                  struct sl_profile *out)
 {
     struct sl_profile profile = {0};
-    struct collector c = {.parts = parts, .out = &profile};
-    uint32_t keys = parts->placement->key_count;
-    bool ok = renumbering_new(&c.symbols, parts->scanner->symbols->count) &&
-              renumbering_new(&c.kernels, parts->scanner->kernels.count) && renumbering_new(&c.keys, keys) &&
+    struct collector c = {.core = core, .out = &profile};
+    uint32_t keys = core->placement.key_count;
+    bool ok = renumbering_new(&c.symbols, core->scanner.symbols->count) &&
+              renumbering_new(&c.kernels, core->scanner.kernels.count) && renumbering_new(&c.keys, keys) &&
               (c.key_slots = malloc((keys + (size_t)1) * sizeof *c.key_slots)) &&
               (c.first_slot = malloc((keys + (size_t)1) * sizeof *c.first_slot));
-    ok = ok && fill(&c, head, note_string(&c, head, count), steady) && fill_properties(parts, &profile);
+    ok = ok && fill(&c, head, note_string(&c, head, count), steady) && fill_properties(core, &profile);
     struct renumbering *all[] = {&c.symbols, &c.kernels, &c.keys};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]->to);

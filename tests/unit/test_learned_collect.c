@@ -44,30 +44,17 @@ static void step(void)
     assert_int_equal(sl_runtime_free(scratch, NULL), SL_OK);
 }
 
-static struct sl_learned_parts parts(void)
-{
-    struct sl_core *core = sl_core_running();
-    return (struct sl_learned_parts){.policy = core->policy,
-                                     .arena = &core->arena,
-                                     .placement = &core->placement,
-                                     .scanner = &core->scanner,
-                                     .durations = &core->sampling.durations,
-                                     .history = &core->history,
-                                     .migrator = &core->migrator,
-                                     .budget = &core->budget};
-}
-
 /* The profile of `count` symbols from the program's first on. It can be read again, as it is. */
 static struct sl_profile collect(size_t count, size_t steady)
 {
     struct sl_profile profile, again;
-    struct sl_learned_parts from = parts();
+    struct sl_core *core = sl_core_running();
     uint8_t *bytes;
     size_t size;
     sl_symbol *head = malloc(count * sizeof *head);
     assert_non_null(head);
-    assert_int_equal(sl_predictor_begun(from.history->predictor, head, count), count);
-    assert_int_equal(sl_learned_collect(&from, head, count, steady, &profile), SL_OK);
+    assert_int_equal(sl_predictor_begun(core->history.predictor, head, count), count);
+    assert_int_equal(sl_learned_collect(core, head, count, steady, &profile), SL_OK);
     free(head);
     assert_int_equal(sl_profile_encode(&profile, &bytes, &size), SL_OK);
     assert_int_equal(sl_profile_decode(bytes, size, &again), SL_OK);
@@ -144,14 +131,14 @@ static void what_comes_behind_the_string_is_not_named(void **state)
     (void)state;
     if (!core_in_child("inline")) return;
     launch(&unused, core_take_at(9, 512), 0, 1); /* known, but named by nobody below */
-    struct sl_learned_parts from = parts();
+    struct sl_core *core = sl_core_running();
     set_up();
     for (int s = 0; s < STEPS; s++) step();
     sl_symbol head[2 + SETUP];
-    assert_int_equal(sl_predictor_begun(from.history->predictor, head, 2 + SETUP), 2 + SETUP);
-    sl_durations_note(from.durations, head[2 + LAYERS], 0, 0, 64000);
+    assert_int_equal(sl_predictor_begun(core->history.predictor, head, 2 + SETUP), 2 + SETUP);
+    sl_durations_note(&core->sampling.durations, head[2 + LAYERS], 0, 0, 64000);
     struct sl_profile profile;
-    assert_int_equal(sl_learned_collect(&from, head + 2, SETUP, SETUP, &profile), SL_OK);
+    assert_int_equal(sl_learned_collect(core, head + 2, SETUP, SETUP, &profile), SL_OK);
     assert_int_equal(profile.string_count, SETUP);
     assert_int_equal(profile.key_count, 1);
     assert_int_equal(profile.keys[0].site, 1);
@@ -186,11 +173,11 @@ static void slots_are_counted_by_site_and_size(void **state)
     (void)state;
     if (!core_in_child("inline")) return;
     set_up();
-    struct sl_learned_parts from = parts();
+    struct sl_core *core = sl_core_running();
     sl_symbol head[SETUP];
-    assert_int_equal(sl_predictor_begun(from.history->predictor, head, SETUP), SETUP);
+    assert_int_equal(sl_predictor_begun(core->history.predictor, head, SETUP), SETUP);
     struct sl_profile profile;
-    assert_int_equal(sl_learned_collect(&from, head + LAYERS, 1, 1, &profile), SL_OK);
+    assert_int_equal(sl_learned_collect(core, head + LAYERS, 1, 1, &profile), SL_OK);
     assert_int_equal(profile.key_count, 1);
     assert_int_equal(profile.keys[0].slots, LAYERS);
     check_launch(&profile, 0, 1, LAYERS - 1, SL_NONE);

@@ -38,23 +38,9 @@ static int remove_file(void **state)
     return unlink(path);
 }
 
-static struct sl_learned_parts parts(void)
-{
-    struct sl_core *core = sl_core_running();
-    return (struct sl_learned_parts){.policy = core->policy,
-                                     .arena = &core->arena,
-                                     .placement = &core->placement,
-                                     .scanner = &core->scanner,
-                                     .durations = &core->sampling.durations,
-                                     .history = &core->history,
-                                     .migrator = &core->migrator,
-                                     .budget = &core->budget};
-}
-
 static size_t prime(const struct sl_profile *profile)
 {
-    struct sl_learned_parts with = parts();
-    return sl_learned_prime(&with, profile);
+    return sl_learned_prime(sl_core_running(), profile);
 }
 
 /* Lives of many sizes come and go between the layers, and each step's loss lives until the next one's.
@@ -85,12 +71,12 @@ static void the_same_program_is_predicted_from_its_first_symbol_on(void **state)
     (void)state;
     if (core_in_child("inline")) {
         run(false);
-        struct sl_learned_parts from = parts();
-        size_t count = from.history->fed;
+        struct sl_core *core = sl_core_running();
+        size_t count = core->history.fed;
         sl_symbol *head = malloc(count * sizeof *head);
         struct sl_profile profile;
-        assert_int_equal(sl_predictor_begun(from.history->predictor, head, count), count);
-        assert_int_equal(sl_learned_collect(&from, head, count, count, &profile), SL_OK);
+        assert_int_equal(sl_predictor_begun(core->history.predictor, head, count), count);
+        assert_int_equal(sl_learned_collect(core, head, count, count, &profile), SL_OK);
         assert_int_equal(sl_profile_write(path, &profile), SL_OK);
         sl_profile_free(&profile);
         free(head);
