@@ -131,34 +131,7 @@ static void wire(struct sl_core *core)
     core->demand.schedule = &core->schedule;
     core->demand.streams = &core->streams;
     core->demand.successors = &core->successors;
-}
-
-/* The same for planning and forecast. */
-static void wire_planning(struct sl_core *core)
-{
-    struct sl_planning *planning = &core->planning;
-    planning->policy = core->policy;
-    planning->ticks = &core->ticks;
-    planning->arena = &core->arena;
-    planning->budget = &core->budget;
-    planning->history = &core->history;
-    planning->successors = &core->successors;
-    planning->scanner = &core->scanner;
-    planning->migrator = &core->migrator;
-    planning->schedule = &core->schedule;
-    planning->stats = &core->stats;
-    planning->forecast.from = (struct sl_forecast_sources){
-        .policy = core->policy,
-        .ticks = &core->ticks,
-        .arena = &core->arena,
-        .placement = &core->placement,
-        .budget = &core->budget,
-        .history = &core->history,
-        .symbols = &core->symbols,
-        .durations = &core->sampling.durations,
-        .migrator = &core->migrator,
-        .attempts = (unsigned)core->options->plan_attempts,
-    };
+    core->planning.core = core->planning.forecast.core = core;
 }
 
 static bool is_at(const struct sl_core *core, const struct sl_device_place *place)
@@ -198,7 +171,6 @@ enum sl_status sl_core_build(struct sl_core *core)
     uint64_t free_bytes, device_bytes, chunk_bytes;
     bool threaded = core->options->daemon == SL_DAEMON_THREAD;
     wire(core);
-    wire_planning(core);
     enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
     if (status) return status;
     core->learned = core->number ? join_profile(core) : sl_learned_read(core->options->profile, core);

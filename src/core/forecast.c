@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/budget.h"
-#include "core/history.h"
-#include "core/policy.h"
+#include "core/core.h"
 #include "launch/access.h"
 #include "move/migrator.h"
 #include "predict/durations.h"
@@ -85,7 +83,7 @@ static bool reserve_chunks(struct sl_forecast *forecast, size_t count)
 static bool reserve_places(struct sl_forecast *forecast)
 {
     size_t before = forecast->place_capacity, placed = before, at_end = before,
-           count = forecast->from.placement->slot_count;
+           count = forecast->core->placement.slot_count;
     if (!reserve(&forecast->placed, &placed, count, sizeof *forecast->placed) ||
         !reserve(&forecast->placed_at_end, &at_end, count, sizeof *forecast->placed_at_end))
         return false;
@@ -109,18 +107,18 @@ static size_t first_part(size_t window)
 
 size_t sl_forecast_served_symbols(const struct sl_forecast *forecast)
 {
-    return window_for(sl_history_period(forecast->from.history)) / PERIODS;
+    return window_for(sl_history_period(&forecast->core->history)) / PERIODS;
 }
 
 static size_t predict(struct sl_forecast *forecast, size_t count)
 {
-    forecast->interleaved = forecast->from.history->interleaved;
-    if (forecast->from.history->interleaved) {
+    forecast->interleaved = forecast->core->history.interleaved;
+    if (forecast->core->history.interleaved) {
         memset(forecast->notes, 0, count * sizeof *forecast->notes);
-        return sl_interleaver_next(forecast->from.history->interleaver, forecast->from.symbols,
+        return sl_interleaver_next(forecast->core->history.interleaver, &forecast->core->symbols,
                                    forecast->symbols, forecast->histories, count);
     }
-    return sl_predictor_next(forecast->from.history->predictor, forecast->symbols, forecast->notes, count);
+    return sl_predictor_next(forecast->core->history.predictor, forecast->symbols, forecast->notes, count);
 }
 
 /* Predicts the symbols after the first `skip` ones. What is believed for less than a period gets a shorter
@@ -128,9 +126,9 @@ static size_t predict(struct sl_forecast *forecast, size_t count)
  * all of them would be lost with the plan. */
 static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
 {
-    size_t period = sl_history_period(forecast->from.history),
-           chunks = sl_arena_chunk_count(forecast->from.arena);
-    size_t wanted = window_for(period), believed = sl_history_believed(forecast->from.history);
+    size_t period = sl_history_period(&forecast->core->history),
+           chunks = sl_arena_chunk_count(&forecast->core->arena);
+    size_t wanted = window_for(period), believed = sl_history_believed(&forecast->core->history);
     if (believed <= skip) return SL_ERR_UNSUPPORTED;
     believed -= skip;
     bool believed_on = believed >= first_part(wanted);
@@ -164,9 +162,9 @@ static enum sl_status begin_now(struct sl_forecast *forecast)
 {
     enum sl_status status = begin(forecast, 0);
     if (status) return status;
-    forecast->first_tick = forecast->from.ticks->now + 1;
-    forecast->position = forecast->from.history->fed;
-    forecast->strays = forecast->from.history->strays;
+    forecast->first_tick = forecast->core->ticks.now + 1;
+    forecast->position = forecast->core->history.fed;
+    forecast->strays = forecast->core->history.strays;
     forecast->number++;
     forecast->stocked = 0;
     return SL_OK;
@@ -175,9 +173,8 @@ static enum sl_status begin_now(struct sl_forecast *forecast)
 enum sl_status sl_forecast_begin(struct sl_forecast *forecast)
 {
     enum sl_status status = begin_now(forecast);
-    if (status == SL_OK && sl_relayout_is_due(&forecast->relayout, forecast->from.history))
-        sl_relayout(&forecast->relayout, &forecast->from, forecast->symbols, forecast->notes,
-                    forecast->count);
+    if (status == SL_OK && sl_relayout_is_due(&forecast->relayout, &forecast->core->history))
+        sl_relayout(&forecast->relayout, forecast->core, forecast->symbols, forecast->notes, forecast->count);
     return status;
 }
 
@@ -185,11 +182,11 @@ enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
 {
     uint64_t position = forecast->position + forecast->end;
     sl_tick first_tick = forecast->first_tick + forecast->served_launches;
-    if (forecast->from.history->interleaved || position < forecast->from.history->fed ||
-        forecast->strays != forecast->from.history->strays ||
-        forecast->chunks != sl_arena_chunk_count(forecast->from.arena))
+    if (forecast->core->history.interleaved || position < forecast->core->history.fed ||
+        forecast->strays != forecast->core->history.strays ||
+        forecast->chunks != sl_arena_chunk_count(&forecast->core->arena))
         return SL_ERR_UNSUPPORTED;
-    enum sl_status status = begin(forecast, (size_t)(position - forecast->from.history->fed));
+    enum sl_status status = begin(forecast, (size_t)(position - forecast->core->history.fed));
     if (status) return status;
     struct sl_stock stock = forecast->stock;
     forecast->stock = forecast->at_end;
@@ -207,9 +204,9 @@ enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
 /* Reads the chunk's current state. It already contains the effect of the symbols fed so far. */
 static void look_at(struct sl_forecast *forecast, size_t c)
 {
-    struct sl_chunk_record *chunk = sl_arena_record(forecast->from.arena, (sl_chunk)c);
+    struct sl_chunk_record *chunk = sl_arena_record(&forecast->core->arena, (sl_chunk)c);
     uint64_t held = atomic_load(&chunk->frame_bytes), bytes = atomic_load(&chunk->bytes);
-    forecast->stocked_at[c] = (uint32_t)(forecast->from.history->fed - forecast->position);
+    forecast->stocked_at[c] = (uint32_t)(forecast->core->history.fed - forecast->position);
     if (chunk->pinned) { /* pinned chunks are not planned */
         forecast->stock.content[c] = SL_CONTENT_DEAD;
         forecast->stock.bytes[c] = 0;
@@ -224,9 +221,9 @@ static void look_at(struct sl_forecast *forecast, size_t c)
 /* Marks chunks of unused slabs from `c` on, and returns the first chunk behind them. */
 static size_t look_at_unused(struct sl_forecast *forecast, size_t c)
 {
-    size_t end = sl_arena_skip_unused(forecast->from.arena, c, forecast->chunks);
+    size_t end = sl_arena_skip_unused(&forecast->core->arena, c, forecast->chunks);
     for (size_t i = c; i < end; i++) {
-        forecast->stocked_at[i] = (uint32_t)(forecast->from.history->fed - forecast->position);
+        forecast->stocked_at[i] = (uint32_t)(forecast->core->history.fed - forecast->position);
         forecast->stock.content[i] = SL_CONTENT_DEAD;
         forecast->stock.bytes[i] = 0;
         forecast->stock.live[i] = 0;
@@ -244,7 +241,7 @@ static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
  * before; else its current place. */
 static uint64_t place_of(const struct sl_forecast *forecast, const struct sl_slot *slot)
 {
-    const struct sl_forecast_place *place = &forecast->placed[slot - forecast->from.placement->slots];
+    const struct sl_forecast_place *place = &forecast->placed[slot - forecast->core->placement.slots];
     return place->forecast == forecast->number ? place->address : slot->address;
 }
 
@@ -252,21 +249,22 @@ static uint64_t place_of(const struct sl_forecast *forecast, const struct sl_slo
 static struct sl_chunk_range chunks_of(const struct sl_forecast *forecast, const struct sl_slot *slot,
                                        uint64_t offset, uint64_t bytes)
 {
-    return sl_slot_chunks_at(forecast->from.placement, slot, place_of(forecast, slot), offset, bytes);
+    return sl_slot_chunks_at(&forecast->core->placement, slot, place_of(forecast, slot), offset, bytes);
 }
 
 static size_t predict_alloc(struct sl_forecast *forecast, const struct sl_slot *slot)
 {
     uint64_t address = forecast->notes[forecast->at];
     if (address)
-        forecast->placed[slot - forecast->from.placement->slots] =
+        forecast->placed[slot - forecast->core->placement.slots] =
             (struct sl_forecast_place){forecast->number, address};
     struct sl_chunk_range range = chunks_of(forecast, slot, 0, slot->bytes);
     for (uint32_t i = 0; i < range.count; i++) {
         sl_chunk c = range.first + i;
-        uint64_t bytes = sl_suballocator_chunk_bytes(forecast->from.arena, address ? address : slot->address,
-                                                     slot->bytes, i);
-        if (c >= forecast->chunks || is_past(forecast, c) || sl_arena_record(forecast->from.arena, c)->pinned)
+        uint64_t bytes = sl_suballocator_chunk_bytes(&forecast->core->arena,
+                                                     address ? address : slot->address, slot->bytes, i);
+        if (c >= forecast->chunks || is_past(forecast, c) ||
+            sl_arena_record(&forecast->core->arena, c)->pinned)
             continue;
         if (bytes > forecast->stock.bytes[c]) forecast->stock.bytes[c] = bytes;
         forecast->stock.live[c]++;
@@ -315,12 +313,12 @@ static void add_use(struct sl_forecast *forecast, sl_chunk c, uint64_t bytes)
 /* Adds the accesses of a launch with this symbol to the last launch. */
 static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum sl_status *status)
 {
-    const struct sl_symbol_record *record = &forecast->from.symbols->records[symbol];
+    const struct sl_symbol_record *record = &forecast->core->symbols.records[symbol];
     size_t units = 0;
     for (uint32_t a = 0; a < record->access_count; a++) {
-        const struct sl_access *access = &forecast->from.symbols->accesses[record->first_access + a];
-        const struct sl_slot *slot = &forecast->from.placement->slots[access->slot];
-        uint64_t bytes = sl_access_end(forecast->from.placement, access) - access->offset;
+        const struct sl_access *access = &forecast->core->symbols.accesses[record->first_access + a];
+        const struct sl_slot *slot = &forecast->core->placement.slots[access->slot];
+        uint64_t bytes = sl_access_end(&forecast->core->placement, access) - access->offset;
         struct sl_chunk_range range = chunks_of(forecast, slot, access->offset, bytes);
         uint64_t at = place_of(forecast, slot) + access->offset;
         if (!reserve(&forecast->accesses, &forecast->access_capacity, forecast->access_count + range.count,
@@ -332,7 +330,7 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum 
         for (uint32_t i = 0; i < range.count; i++) {
             sl_chunk c = range.first + i;
             if (c >= forecast->chunks || (forecast->stock.live[c] == 0 && !is_past(forecast, c))) continue;
-            add_use(forecast, c, sl_part_in_chunk(forecast->from.arena, at, bytes, i));
+            add_use(forecast, c, sl_part_in_chunk(&forecast->core->arena, at, bytes, i));
         }
     }
     return units;
@@ -342,13 +340,14 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum 
 static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_status *status)
 {
     struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
-    uint64_t budget = sl_budget_bytes(forecast->from.budget) / forecast->from.arena->chunk_bytes; /* chunks */
+    uint64_t budget =
+        sl_budget_bytes(&forecast->core->budget) / forecast->core->arena.chunk_bytes; /* chunks */
     size_t units = 0, found = 0;
     for (size_t at = forecast->at + 1; found < NEAR_LAUNCHES && at < forecast->count; at++) {
         sl_symbol symbol = forecast->symbols[at];
         units++;
         if (forecast->histories[at] != history ||
-            forecast->from.symbols->records[symbol].kind != SL_SYMBOL_LAUNCH)
+            forecast->core->symbols.records[symbol].kind != SL_SYMBOL_LAUNCH)
             continue;
         uint32_t before = launch->access_count;
         if (found++ && before >= budget / NEAR_PART) break;
@@ -369,8 +368,8 @@ static size_t predict_launch(struct sl_forecast *forecast, sl_symbol symbol, enu
     forecast->launches[forecast->launch_count++] = (struct sl_plan_launch){
         .first_access = (uint32_t)forecast->access_count,
         .first_death = (uint32_t)forecast->death_count,
-        .duration_ns =
-            sl_durations_ns(forecast->from.durations, symbol, forecast->from.symbols->records[symbol].kernel),
+        .duration_ns = sl_durations_ns(&forecast->core->sampling.durations, symbol,
+                                       forecast->core->symbols.records[symbol].kernel),
     };
     size_t units = add_accesses(forecast, symbol, status);
     if (forecast->interleaved && *status == SL_OK) units += add_near(forecast, history, status);
@@ -392,9 +391,9 @@ static void reach_end(struct sl_forecast *forecast)
 static size_t predict_symbol(struct sl_forecast *forecast, enum sl_status *status)
 {
     sl_symbol symbol = forecast->symbols[forecast->at];
-    const struct sl_symbol_record *record = &forecast->from.symbols->records[symbol];
+    const struct sl_symbol_record *record = &forecast->core->symbols.records[symbol];
     if (record->kind == SL_SYMBOL_LAUNCH) return predict_launch(forecast, symbol, status);
-    const struct sl_slot *slot = &forecast->from.placement->slots[record->slot];
+    const struct sl_slot *slot = &forecast->core->placement.slots[record->slot];
     return record->kind == SL_SYMBOL_ALLOC ? predict_alloc(forecast, slot)
                                            : predict_free(forecast, slot, status);
 }
@@ -428,7 +427,7 @@ bool sl_forecast_step(struct sl_forecast *forecast, size_t units, enum sl_status
 
 static unsigned attempts(const struct sl_forecast *forecast)
 {
-    unsigned wanted = forecast->from.attempts;
+    unsigned wanted = (unsigned)forecast->core->options->plan_attempts;
     return forecast->interleaved && wanted > MOST_ATTEMPTS_INTERLEAVED ? MOST_ATTEMPTS_INTERLEAVED : wanted;
 }
 
@@ -446,11 +445,11 @@ struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
         .content = forecast->stock.content,
         .histories = forecast->interleaved ? forecast->histories : NULL,
         .symbols = forecast->symbols,
-        .when = forecast->from.policy->when,
+        .when = forecast->core->policy->when,
         .attempts = attempts(forecast),
-        .budget_bytes = sl_budget_bytes(forecast->from.budget),
-        .in_bytes_per_s = forecast->from.migrator->link_in_bytes_per_s,
-        .out_bytes_per_s = forecast->from.migrator->link_out_bytes_per_s,
+        .budget_bytes = sl_budget_bytes(&forecast->core->budget),
+        .in_bytes_per_s = forecast->core->migrator.link_in_bytes_per_s,
+        .out_bytes_per_s = forecast->core->migrator.link_out_bytes_per_s,
     };
 }
 

@@ -7,29 +7,7 @@
 #include "core/relayout.h"
 #include "plan/plan.h"
 
-struct sl_arena;
-struct sl_budget;
-struct sl_durations;
-struct sl_history;
-struct sl_migrator;
-struct sl_placement;
-struct sl_policy_traits;
-struct sl_symbols;
-struct sl_ticks;
-
-/* Inputs of a forecast. */
-struct sl_forecast_sources {
-    const struct sl_policy_traits *policy;
-    const struct sl_ticks *ticks;
-    const struct sl_arena *arena;
-    const struct sl_placement *placement;
-    const struct sl_budget *budget;
-    struct sl_history *history;
-    const struct sl_symbols *symbols;
-    struct sl_durations *durations;
-    const struct sl_migrator *migrator;
-    unsigned attempts; /* of the plan's search */
-};
+struct sl_core;
 
 /* The state of the chunks at one time. */
 struct sl_stock {
@@ -40,7 +18,7 @@ struct sl_stock {
 
 /* The memory is reused for the next forecast. */
 struct sl_forecast {
-    struct sl_forecast_sources from;
+    struct sl_core *core; /* whose prediction it is */
     struct sl_relayout relayout;
     sl_tick first_tick;
     uint64_t position;     /* symbols that the program had fed before the first one */

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/test_hooks.h"
-#include "core/history.h"
+#include "core/core.h"
 #include "core/planning.h"
 #include "core/record.h"
 #include "launch/access.h"
@@ -73,29 +73,29 @@ bool sl_plan_delay(const struct sl_predictor *predictor, const struct sl_symbols
 
 void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why)
 {
-    const struct sl_schedule *schedule = planning->schedule;
-    sl_tick now = planning->ticks->now;
+    const struct sl_schedule *schedule = &planning->core->schedule;
+    sl_tick now = planning->core->ticks.now;
     planning->mispredictions++;
     planning->cancelled++;
     planning->astray_at = 0;
     if (atomic_load(&schedule->active) && why == SL_CANCEL_MISPREDICTED)
-        SL_COUNT(planning->stats, mispredictions, 1);
+        SL_COUNT(&planning->core->stats, mispredictions, 1);
     if (atomic_load(&schedule->active))
         sl_decision_plan_discarded(why, schedule->steps.first_tick,
                                    schedule->end_tick > now ? schedule->end_tick - now : 0, true);
-    sl_schedule_cancel(planning->schedule);
+    sl_schedule_cancel(&planning->core->schedule);
 }
 
 void sl_planning_mispredicted(struct sl_planning *planning, bool alike)
 {
     planning->mispredictions++;
     if (alike) return;
-    if (!atomic_load_explicit(&planning->schedule->active, memory_order_relaxed)) return;
-    if (!planning->schedule->steps.symbols || !SL_HAS(GOES_ON) ||
-        sl_successors_are_needed(planning->successors, planning->history->fed))
+    if (!atomic_load_explicit(&planning->core->schedule.active, memory_order_relaxed)) return;
+    if (!planning->core->schedule.steps.symbols || !SL_HAS(GOES_ON) ||
+        sl_successors_are_needed(&planning->core->successors, planning->core->history.fed))
         sl_planning_cancel(planning, SL_CANCEL_MISPREDICTED);
     else if (!planning->astray_at)
-        planning->astray_at = planning->ticks->now;
+        planning->astray_at = planning->core->ticks.now;
 }
 
 void sl_planning_lacks(struct sl_planning *planning)
@@ -112,24 +112,24 @@ void sl_planning_lacks(struct sl_planning *planning)
  * again. */
 bool sl_planning_knows_place(const struct sl_planning *planning)
 {
-    return planning->history->streak >= SL_STEADY_STREAK ||
-           sl_predictor_match(planning->history->predictor) >= SURE_CONTEXT;
+    return planning->core->history.streak >= SL_STEADY_STREAK ||
+           sl_predictor_match(planning->core->history.predictor) >= SURE_CONTEXT;
 }
 
 /* After a launch that did not match: whether the launches match the plan again, or the plan was cancelled. */
 bool sl_planning_find_way(struct sl_planning *planning)
 {
-    struct sl_schedule *schedule = planning->schedule;
-    const struct sl_history *history = planning->history;
+    struct sl_schedule *schedule = &planning->core->schedule;
+    const struct sl_history *history = &planning->core->history;
     int64_t delay;
     if (!planning->astray_at) return true;
     bool active = atomic_load(&schedule->active);
     if (active && !sl_planning_knows_place(planning)) {
-        if (planning->ticks->now - planning->astray_at < MOST_ASTRAY) return false;
-    } else if (active && sl_plan_delay(history->predictor, planning->scanner->symbols, &schedule->steps,
-                                       planning->ticks->now + 1, &delay)) {
+        if (planning->core->ticks.now - planning->astray_at < MOST_ASTRAY) return false;
+    } else if (active && sl_plan_delay(history->predictor, planning->core->scanner.symbols, &schedule->steps,
+                                       planning->core->ticks.now + 1, &delay)) {
         if (!sl_schedule_delay(schedule, delay)) return false; /* the next launch tries again */
-        sl_decision_plan_goes_on(planning->ticks->now, delay);
+        sl_decision_plan_goes_on(planning->core->ticks.now, delay);
         planning->astray_at = 0;
         return true;
     }
@@ -140,10 +140,10 @@ bool sl_planning_find_way(struct sl_planning *planning)
 
 void sl_planning_hasten(struct sl_planning *planning)
 {
-    struct sl_schedule *schedule = planning->schedule;
-    if (SL_HAS(HASTEN) && planning->ticks->now >= planning->begun_at + LEAST_AGE &&
-        planning->ticks->now < schedule->end_tick)
-        schedule->end_tick = planning->ticks->now;
+    struct sl_schedule *schedule = &planning->core->schedule;
+    if (SL_HAS(HASTEN) && planning->core->ticks.now >= planning->begun_at + LEAST_AGE &&
+        planning->core->ticks.now < schedule->end_tick)
+        schedule->end_tick = planning->core->ticks.now;
 }
 
 /* Notes a launch that comes before the plan in work is carried out. */
@@ -158,11 +158,11 @@ static void note_came(struct sl_planning *planning, uint8_t history)
 
 bool sl_planning_knows(struct sl_planning *planning, uint8_t history)
 {
-    struct sl_schedule *schedule = planning->schedule;
+    struct sl_schedule *schedule = &planning->core->schedule;
     size_t early;
     note_came(planning, history);
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return true;
-    if (!schedule->steps.histories || !sl_schedule_pull(schedule, planning->ticks->now, history, &early))
+    if (!schedule->steps.histories || !sl_schedule_pull(schedule, planning->core->ticks.now, history, &early))
         return false;
     if (early >= FAR_EARLY) sl_planning_hasten(planning);
     return true;
@@ -187,8 +187,8 @@ static void run_steps(const struct plan_switch *t, enum sl_chunk_content *conten
     const struct sl_steps *steps = &t->job->steps;
     memcpy(content, input->content, input->chunk_count * sizeof *content);
     for (uint32_t o = 0, i = 0;;) {
-        bool out = o < steps->out_count && steps->out[o].after < t->planning->ticks->now;
-        bool in = i < steps->in_count && steps->in[i].after < t->planning->ticks->now;
+        bool out = o < steps->out_count && steps->out[o].after < t->planning->core->ticks.now;
+        bool in = i < steps->in_count && steps->in[i].after < t->planning->core->ticks.now;
         if (!out && !in) return;
         if (out && (!in || steps->out[o].after <= steps->in[i].after))
             content[steps->out[o++].chunk] = SL_CONTENT_HOST;
@@ -206,14 +206,15 @@ static void let_go(struct plan_switch *t, sl_chunk c, sl_tick after)
 /* Evictions that the active schedule was about to issue keep their order and their fences. */
 static void keep_evictions(struct plan_switch *t)
 {
-    const struct sl_schedule *schedule = t->planning->schedule;
+    const struct sl_schedule *schedule = &t->planning->core->schedule;
     if (!atomic_load(&schedule->active)) return;
     for (uint32_t i = atomic_load(&schedule->next_out); i < schedule->steps.out_count; i++) {
         const struct sl_step *step = &schedule->steps.out[i];
         sl_chunk c = step->chunk;
-        if (step->after >= t->planning->ticks->now || !SL_CHECK(c < t->job->input.chunk_count)) return;
-        bool leaves = sl_content_is_resident(atomic_load(&sl_arena_record(t->planning->arena, c)->content)) &&
-                      !sl_content_is_resident(t->planned[c]) && !t->job->marks[c];
+        if (step->after >= t->planning->core->ticks.now || !SL_CHECK(c < t->job->input.chunk_count)) return;
+        bool leaves =
+            sl_content_is_resident(atomic_load(&sl_arena_record(&t->planning->core->arena, c)->content)) &&
+            !sl_content_is_resident(t->planned[c]) && !t->job->marks[c];
         if (leaves) let_go(t, c, step->after);
     }
 }
@@ -222,14 +223,14 @@ static void keep_evictions(struct plan_switch *t)
  * fence. */
 static void compare(struct plan_switch *t, sl_chunk c)
 {
-    const struct sl_chunk_record *chunk = sl_arena_record(t->planning->arena, c);
+    const struct sl_chunk_record *chunk = sl_arena_record(&t->planning->core->arena, c);
     bool held = sl_content_is_resident(atomic_load_explicit(&chunk->content, memory_order_relaxed));
     if (held == sl_content_is_resident(t->planned[c]) || t->job->marks[c] || chunk->pinned) return;
     if (!held) {
         t->job->marks[c] = COMES;
         t->coming++;
     } else if (chunk->last_use <= t->submitted) {
-        let_go(t, c, t->planning->ticks->now);
+        let_go(t, c, t->planning->core->ticks.now);
     }
 }
 
@@ -242,13 +243,13 @@ static void compare_all(struct plan_switch *t)
  * nothing else corrects. */
 static void compare_some(struct plan_switch *t)
 {
-    const struct sl_schedule *schedule = t->planning->schedule;
+    const struct sl_schedule *schedule = &t->planning->core->schedule;
     size_t count = t->job->input.chunk_count;
     for (uint32_t i = atomic_load(&schedule->next_in); i < schedule->steps.in_count; i++)
-        if (schedule->steps.in[i].after < t->planning->ticks->now &&
+        if (schedule->steps.in[i].after < t->planning->core->ticks.now &&
             SL_CHECK(schedule->steps.in[i].chunk < count))
             compare(t, schedule->steps.in[i].chunk);
-    for (size_t c = atomic_load(&t->planning->stats->plans) % PARTS; c < count; c += PARTS)
+    for (size_t c = atomic_load(&t->planning->core->stats.plans) % PARTS; c < count; c += PARTS)
         compare(t, (sl_chunk)c);
 }
 
@@ -257,7 +258,7 @@ static void fetch(struct plan_switch *t, sl_chunk c, sl_tick deadline)
     if (t->job->marks[c] != COMES) return;
     t->job->marks[c] = IS_COMING;
     t->job->in[t->in_count++] = (struct sl_step){.chunk = c,
-                                                 .after = t->planning->ticks->now - 1,
+                                                 .after = t->planning->core->ticks.now - 1,
                                                  .deadline = deadline,
                                                  .bytes = t->job->input.chunk_bytes[c]};
 }
@@ -276,15 +277,15 @@ static void fetch_lacking(struct plan_switch *t)
 /* Each fetch gets a free frame, or else that of the next eviction. */
 static void promise_frames(struct plan_switch *t)
 {
-    uint64_t occupied = atomic_load(&t->planning->migrator->occupied_bytes),
+    uint64_t occupied = atomic_load(&t->planning->core->migrator.occupied_bytes),
              budget = t->job->input.budget_bytes;
     uint32_t out = 0;
     for (uint32_t i = 0; i < t->in_count; i++) {
         struct sl_step *step = &t->job->in[i];
         occupied += step->bytes;
         while (occupied > budget && out < t->out_count)
-            occupied -=
-                atomic_load(&sl_arena_record(t->planning->arena, t->job->out[out++].chunk)->frame_bytes);
+            occupied -= atomic_load(
+                &sl_arena_record(&t->planning->core->arena, t->job->out[out++].chunk)->frame_bytes);
         step->waits_for = out;
     }
 }
@@ -295,8 +296,8 @@ void sl_plan_switch(const struct sl_planning *planning, struct sl_plan_job *job,
     struct plan_switch t = {.planning = planning,
                             .job = job,
                             .planned = job->input.content,
-                            .submitted = sl_ticks_submitted(planning->ticks),
-                            .launch = (size_t)(planning->ticks->now + 1 - job->input.first_tick)};
+                            .submitted = sl_ticks_submitted(&planning->core->ticks),
+                            .launch = (size_t)(planning->core->ticks.now + 1 - job->input.first_tick)};
     if (t.launch) {
         if (job->steps.histories)
             run_steps(&t, job->now);
@@ -311,8 +312,8 @@ void sl_plan_switch(const struct sl_planning *planning, struct sl_plan_job *job,
         compare_all(&t);
     fetch_lacking(&t);
     promise_frames(&t);
-    sl_schedule_switch(planning->schedule, &job->steps, planning->ticks->now, job->out, t.out_count, job->in,
-                       t.in_count);
-    sl_schedule_submitted(planning->schedule, sl_ticks_submitted(planning->ticks));
-    SL_CHECK_ALL(sl_migrator_is_valid(planning->migrator));
+    sl_schedule_switch(&planning->core->schedule, &job->steps, planning->core->ticks.now, job->out,
+                       t.out_count, job->in, t.in_count);
+    sl_schedule_submitted(&planning->core->schedule, sl_ticks_submitted(&planning->core->ticks));
+    SL_CHECK_ALL(sl_migrator_is_valid(&planning->core->migrator));
 }

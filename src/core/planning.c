@@ -4,11 +4,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/test_hooks.h"
-#include "core/budget.h"
-#include "core/history.h"
 #include "core/plan_fit.h"
+#include "core/core.h"
 #include "core/planner.h"
-#include "core/policy.h"
 #include "core/record.h"
 #include "launch/extents.h"
 #include "move/schedule.h"
@@ -45,29 +43,29 @@ static struct sl_plan_lessons *lessons(struct sl_planning *planning)
 /* Judges the predictions of late. Returns whether they are trusted for longer than the active plan covers. */
 static bool judge(struct sl_planning *planning)
 {
-    const struct sl_schedule *schedule = planning->schedule;
-    sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > planning->ticks->now
-                          ? schedule->end_tick - planning->ticks->now
+    const struct sl_schedule *schedule = &planning->core->schedule;
+    sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > planning->core->ticks.now
+                          ? schedule->end_tick - planning->core->ticks.now
                           : 0;
-    uint64_t chunks = ENOUGH_CHUNKS * planning->arena->chunk_bytes,
-             part = planning->budget->bytes / ENOUGH_PART;
-    sl_confidence_judge(&planning->history->confidence,
-                        atomic_load(&planning->stats->total.bytes_in[SL_CAUSE_PLAN]),
-                        atomic_load(&planning->stats->unused_bytes), chunks < part ? chunks : part);
-    return sl_history_believed(planning->history) >= planned + LEAST_BELIEVED;
+    uint64_t chunks = ENOUGH_CHUNKS * planning->core->arena.chunk_bytes,
+             part = planning->core->budget.bytes / ENOUGH_PART;
+    sl_confidence_judge(&planning->core->history.confidence,
+                        atomic_load(&planning->core->stats.total.bytes_in[SL_CAUSE_PLAN]),
+                        atomic_load(&planning->core->stats.unused_bytes), chunks < part ? chunks : part);
+    return sl_history_believed(&planning->core->history) >= planned + LEAST_BELIEVED;
 }
 
 /* Whether a plan may be begun while none is active. Plans that followed another one do not count: such plans
  * often end where mispredictions happen. */
 static bool may_begin_anew(const struct sl_planning *planning)
 {
-    return planning->ticks->now >= planning->begun_anew_at + LAUNCHES_BETWEEN_PLANS;
+    return planning->core->ticks.now >= planning->begun_anew_at + LAUNCHES_BETWEEN_PLANS;
 }
 
 /* The first plan of a profile is made before the first launch needs it. */
 static bool is_first_of_profile(const struct sl_planning *planning)
 {
-    return planning->history->primed_symbols && !planning->begun_at;
+    return planning->core->history.primed_symbols && !planning->begun_at;
 }
 
 /* Holds back the first plan of a simulated run: see sl_backend.first_plan_late. Returns whether it still is.
@@ -75,7 +73,7 @@ static bool is_first_of_profile(const struct sl_planning *planning)
 static bool delay_first(struct sl_planning *planning)
 {
     if (planning->begun_at || planning->first_late <= 0) return false;
-    uint64_t fed = planning->history->fed;
+    uint64_t fed = planning->core->history.fed;
     if (!planning->first_from) planning->first_from = fed;
     double late = planning->first_late * (double)sl_forecast_served_symbols(&planning->forecast);
     return (double)(fed - planning->first_from) < late;
@@ -84,12 +82,12 @@ static bool delay_first(struct sl_planning *planning)
 /* Returns whether a plan has to begin now. */
 static bool find_time(struct sl_planning *planning)
 {
-    const struct sl_schedule *schedule = planning->schedule;
-    sl_tick now = planning->ticks->now;
+    const struct sl_schedule *schedule = &planning->core->schedule;
+    sl_tick now = planning->core->ticks.now;
     if (is_first_of_profile(planning)) return true;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
         return may_begin_anew(planning) && judge(planning) && !delay_first(planning);
-    if (planning->planner && sl_relayout_is_due(&planning->forecast.relayout, planning->history))
+    if (planning->planner && sl_relayout_is_due(&planning->forecast.relayout, &planning->core->history))
         return judge(planning);
     size_t lead = planning->lead_eighths ? schedule->steps.serve * planning->lead_eighths / EIGHTHS : 1;
     return (!planning->planner || now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS) &&
@@ -100,13 +98,13 @@ static bool find_time(struct sl_planning *planning)
 
 static void note_begin(struct sl_planning *planning)
 {
-    bool active = atomic_load(&planning->schedule->active);
+    bool active = atomic_load(&planning->core->schedule.active);
     sl_decision_plan_begun(is_first_of_profile(planning) ? SL_BEGIN_PROFILE
                            : active                      ? SL_BEGIN_FOLLOWS
                                                          : SL_BEGIN_ANEW,
-                           planning->ticks->now);
-    planning->begun_at = planning->ticks->now;
-    if (!active) planning->begun_anew_at = planning->ticks->now;
+                           planning->core->ticks.now);
+    planning->begun_at = planning->core->ticks.now;
+    if (!active) planning->begun_anew_at = planning->core->ticks.now;
     planning->known_mispredictions = planning->mispredictions;
     planning->known_cancelled = planning->cancelled;
     planning->refusals = planning->came_count = planning->followed = 0;
@@ -115,8 +113,8 @@ static void note_begin(struct sl_planning *planning)
 /* Whether the active plan is the last forecast's, and nothing was mispredicted since. */
 static bool holds(const struct sl_planning *planning)
 {
-    return atomic_load(&planning->schedule->active) &&
-           planning->carried_out == atomic_load(&planning->schedule->generation) &&
+    return atomic_load(&planning->core->schedule.active) &&
+           planning->carried_out == atomic_load(&planning->core->schedule.generation) &&
            planning->known_mispredictions == planning->mispredictions;
 }
 
@@ -126,7 +124,7 @@ static enum sl_status begin_forecast(struct sl_planning *planning, bool may_cont
 {
     bool follows = may_continue && holds(planning);
     note_begin(planning);
-    sl_extents_learn_if_due(planning->scanner, planning->history->fed);
+    sl_extents_learn_if_due(&planning->core->scanner, planning->core->history.fed);
     planning->continues = follows && SL_HAS(CONTINUE) && sl_forecast_continue(&planning->forecast) == SL_OK;
     return planning->continues ? SL_OK : sl_forecast_begin(&planning->forecast);
 }
@@ -137,8 +135,8 @@ static size_t units_for(const struct sl_planning *planning)
     const struct sl_forecast *forecast = &planning->forecast;
     if (!planning->lead_eighths) return SIZE_MAX;
     if (!planning->continues) return UNITS_WITHOUT_PLAN;
-    size_t left = planning->schedule->end_tick > planning->ticks->now
-                      ? planning->schedule->end_tick - planning->ticks->now
+    size_t left = planning->core->schedule.end_tick > planning->core->ticks.now
+                      ? planning->core->schedule.end_tick - planning->core->ticks.now
                       : 1;
     size_t units = 2 * forecast->last_units / left;
     return units > LEAST_UNITS ? units : LEAST_UNITS;
@@ -171,9 +169,9 @@ static void go_on_forecasting(struct sl_planning *planning)
 /* Counts a plan as late if the plan that it follows ended before it was ready. */
 static void note_late(struct sl_planning *planning, const struct sl_plan_job *job)
 {
-    if (!planning->continues || planning->refusals || planning->ticks->now + 1 <= job->input.first_tick)
+    if (!planning->continues || planning->refusals || planning->core->ticks.now + 1 <= job->input.first_tick)
         return;
-    atomic_fetch_add(&planning->stats->plans_late, 1);
+    atomic_fetch_add(&planning->core->stats.plans_late, 1);
     if (planning->lead_eighths < EIGHTHS) planning->lead_eighths += MORE_LEAD;
 }
 
@@ -193,13 +191,13 @@ static bool catch_up(struct sl_planning *planning, struct sl_plan_job *job)
 {
     int64_t delay;
     if (!job->steps.symbols || !SL_HAS(GOES_ON) || planning->cancelled != planning->known_cancelled ||
-        !sl_plan_delay(planning->history->predictor, planning->scanner->symbols, &job->steps,
-                       planning->ticks->now + 1, &delay))
+        !sl_plan_delay(planning->core->history.predictor, planning->core->scanner.symbols, &job->steps,
+                       planning->core->ticks.now + 1, &delay))
         return false;
     sl_steps_delay(&job->steps, delay);
     job->input.first_tick += (sl_tick)delay;
     planning->known_mispredictions = planning->mispredictions;
-    return planning->ticks->now + 1 >= job->input.first_tick;
+    return planning->core->ticks.now + 1 >= job->input.first_tick;
 }
 
 /* Whether the finished plan is still useful; else *why says why not. */
@@ -211,7 +209,7 @@ static bool still_serves(struct sl_planning *planning, struct sl_plan_job *job, 
     if (planning->mispredictions != planning->known_mispredictions && !catch_up(planning, job)) return false;
     note_late(planning, job);
     *why = SL_CANCEL_LATE;
-    if (planning->ticks->now + 1 >= job->input.first_tick + job->serve) return false;
+    if (planning->core->ticks.now + 1 >= job->input.first_tick + job->serve) return false;
     *why = SL_CANCEL_STREAMS;
     return follow_streams(planning, job);
 }
@@ -226,13 +224,13 @@ static bool switch_to(struct sl_planning *planning, struct sl_plan_job *job, uns
         return true;
     }
     /* Rule 4 of docs/concurrency.md */
-    if (!sl_migrator_try_lock(planning->migrator, patience)) return false;
+    if (!sl_migrator_try_lock(&planning->core->migrator, patience)) return false;
     sl_plan_switch(planning, job, planning->continues && !planning->lacked);
-    sl_migrator_unlock(planning->migrator);
-    planning->carried_out = atomic_load(&planning->schedule->generation);
+    sl_migrator_unlock(&planning->core->migrator);
+    planning->carried_out = atomic_load(&planning->core->schedule.generation);
     planning->lacked = planning->lacked_astray = false;
-    atomic_fetch_add(&planning->stats->plans, 1);
-    sl_decision_plan_switch(planning->schedule);
+    atomic_fetch_add(&planning->core->stats.plans, 1);
+    sl_decision_plan_switch(&planning->core->schedule);
     return true;
 }
 
@@ -243,7 +241,7 @@ static void switch_or_wait(struct sl_planning *planning)
         planning->refusals += planning->refusals < MOST_REFUSALS;
         return;
     }
-    if (!sl_planner_is_here(planning->planner)) atomic_fetch_add(&planning->stats->plan_ns, job->cpu_ns);
+    if (!sl_planner_is_here(planning->planner)) atomic_fetch_add(&planning->core->stats.plan_ns, job->cpu_ns);
     sl_planner_end(planning->planner);
     planning->stage = SL_PLANNING_IDLE;
 }
@@ -260,7 +258,7 @@ static void plan_at_once(struct sl_planning *planning)
         job = job_for(planning);
         sl_plan_job_make(&job);
     }
-    if (job.status) sl_schedule_cancel(planning->schedule);
+    if (job.status) sl_schedule_cancel(&planning->core->schedule);
     switch_to(planning, &job, SL_PATIENCE);
     sl_plan_job_free(&job);
 }
@@ -269,7 +267,7 @@ static void plan_at_once(struct sl_planning *planning)
 static bool must_be_at_once(const struct sl_planning *planning)
 {
     return !planning->planner || is_first_of_profile(planning) ||
-           sl_relayout_is_due(&planning->forecast.relayout, planning->history);
+           sl_relayout_is_due(&planning->forecast.relayout, &planning->core->history);
 }
 
 static void begin(struct sl_planning *planning)
@@ -296,7 +294,7 @@ static bool find_work(struct sl_planning *planning)
         const struct sl_plan_job *job = sl_planner_job(planning->planner);
         return !sl_planner_is_busy(planning->planner) &&
                (job->status || planning->cancelled != planning->known_cancelled ||
-                planning->ticks->now + 1 >= job->input.first_tick);
+                planning->core->ticks.now + 1 >= job->input.first_tick);
     }
     }
 }
@@ -332,15 +330,15 @@ static void do_stages(struct sl_planning *planning)
 
 void sl_planning_go_on(struct sl_planning *planning)
 {
-    if (!planning->budget->pressure || !planning->policy->plans) return;
+    if (!planning->core->budget.pressure || !planning->core->policy->plans) return;
     if (sl_checks_failed()) { /* the plans' input may be wrong, so chunks are fetched on demand */
-        if (atomic_load(&planning->schedule->active)) sl_planning_cancel(planning, SL_CANCEL_CHECK);
+        if (atomic_load(&planning->core->schedule.active)) sl_planning_cancel(planning, SL_CANCEL_CHECK);
         return;
     }
     if (!sl_planning_find_way(planning) || !sl_planning_knows_place(planning) || !find_work(planning)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);
     do_stages(planning);
     uint64_t ns = sl_clock_ns(CLOCK_MONOTONIC) - start;
-    atomic_fetch_add(&planning->stats->plan_ns, ns);
-    if (ns > planning->stats->plan_longest_ns) planning->stats->plan_longest_ns = ns;
+    atomic_fetch_add(&planning->core->stats.plan_ns, ns);
+    if (ns > planning->core->stats.plan_longest_ns) planning->core->stats.plan_longest_ns = ns;
 }

@@ -6,31 +6,14 @@
 #include "core/forecast.h"
 #include "trace/events.h"
 
-struct sl_budget;
-struct sl_history;
-struct sl_migrator;
+struct sl_core;
 struct sl_planner;
-struct sl_policy_traits;
-struct sl_scanner;
-struct sl_schedule;
-struct sl_stats;
-struct sl_successors;
-struct sl_ticks;
 
 #define SL_PLANNING_CAME 1024
 #define SL_PLANNING_LEAD 4 /* initial lead in thread mode, in eighths */
 
 struct sl_planning {
-    const struct sl_policy_traits *policy;
-    const struct sl_ticks *ticks;
-    const struct sl_arena *arena;
-    const struct sl_budget *budget;
-    struct sl_history *history;
-    const struct sl_successors *successors;
-    struct sl_scanner *scanner;
-    struct sl_migrator *migrator;
-    struct sl_schedule *schedule;
-    struct sl_stats *stats;
+    struct sl_core *core;       /* whose planning it is */
     struct sl_planner *planner; /* NULL: the launch that needs a plan makes it */
     struct sl_forecast forecast;
     struct sl_plan_lessons lessons; /* belong to the planner while it is busy */
@@ -66,7 +49,7 @@ struct sl_planning {
 };
 
 /* Starts, continues or switches plans as needed; after a failed check (base/check.h) it cancels the plan
- * instead. planning->ticks->now is the launch being begun, whose chunks were seen to already. Caller holds
+ * instead. The core's newest tick is the launch being begun, whose chunks were seen to already. Caller holds
  * the order lock, here and below. */
 void sl_planning_go_on(struct sl_planning *planning);
 

@@ -6,8 +6,8 @@
 #include "base/check.h"
 #include "base/grow.h"
 #include "base/test_hooks.h"
+#include "core/core.h"
 #include "core/forecast.h"
-#include "core/history.h"
 #include "launch/symbols.h"
 #include "memory/layout.h"
 #include "memory/placement.h"
@@ -25,7 +25,7 @@ enum { PART_THAT_PAYS = 100 };
 enum { PART_FOR_MORE_TINY = 8 };
 
 struct maker {
-    const struct sl_forecast_sources *from;
+    struct sl_core *core;
     const sl_symbol *symbols;
     const uint64_t *notes;
     size_t note_count, period;
@@ -59,12 +59,12 @@ static void close(struct maker *m)
 
 static const struct sl_symbol_record *record_of(const struct maker *m, size_t at)
 {
-    return &m->from->symbols->records[m->symbols[at]];
+    return &m->core->symbols.records[m->symbols[at]];
 }
 
 static uint64_t duration_ns(const struct maker *m, size_t at)
 {
-    return 1 + sl_durations_ns(m->from->durations, m->symbols[at], record_of(m, at)->kernel);
+    return 1 + sl_durations_ns(&m->core->sampling.durations, m->symbols[at], record_of(m, at)->kernel);
 }
 
 /* Chunks that are pinned or mapped by the program take no other allocations. */
@@ -99,8 +99,8 @@ static bool add_item(struct maker *m, sl_chunk c, uint64_t offset, uint64_t byte
 /* Adds an item for each chunk of the allocation of slot `s` at `address`. Tiny allocations get none. */
 static bool add_allocation(struct maker *m, uint32_t s, uint64_t address, uint32_t symbol)
 {
-    const struct sl_arena *arena = m->from->arena;
-    const struct sl_slot *slot = &m->from->placement->slots[s];
+    const struct sl_arena *arena = &m->core->arena;
+    const struct sl_slot *slot = &m->core->placement.slots[s];
     m->item_of[s] = SL_NONE;
     if (slot->bytes <= SL_TINY_BYTES || slot->pinned || slot->mapped || slot->block) return true;
     sl_chunk c = sl_arena_chunk(arena, address);
@@ -124,9 +124,9 @@ static bool add_allocation(struct maker *m, uint32_t s, uint64_t address, uint32
  * their numbers equal their bins'. */
 static bool add_tiny(struct maker *m)
 {
-    const struct sl_arena *arena = m->from->arena;
-    for (uint32_t s = 0; s < m->from->placement->slot_count; s++) {
-        const struct sl_slot *slot = &m->from->placement->slots[s];
+    const struct sl_arena *arena = &m->core->arena;
+    for (uint32_t s = 0; s < m->core->placement.slot_count; s++) {
+        const struct sl_slot *slot = &m->core->placement.slots[s];
         if (slot->bytes > SL_TINY_BYTES || slot->mapped || slot->block) continue;
         sl_chunk c = slot->address ? sl_arena_chunk(arena, slot->address) : SL_NONE;
         if (c == SL_NONE || sl_arena_record(arena, c)->group != SL_GROUP_TINY) continue;
@@ -147,8 +147,8 @@ static bool add_tiny(struct maker *m)
 
 static bool add_live(struct maker *m)
 {
-    for (uint32_t s = 0; s < m->from->placement->slot_count; s++) {
-        const struct sl_slot *slot = &m->from->placement->slots[s];
+    for (uint32_t s = 0; s < m->core->placement.slot_count; s++) {
+        const struct sl_slot *slot = &m->core->placement.slots[s];
         m->item_of[s] = SL_NONE;
         if (slot->live && !add_allocation(m, s, slot->address, SL_NONE)) return false;
     }
@@ -175,7 +175,7 @@ static void note_launch(const struct maker *m, const struct sl_symbol_record *re
                         uint64_t to_ns)
 {
     for (uint32_t a = 0; a < record->access_count; a++) {
-        uint32_t first = m->item_of[m->from->symbols->accesses[record->first_access + a].slot];
+        uint32_t first = m->item_of[m->core->symbols.accesses[record->first_access + a].slot];
         if (first != SL_NONE) note_use(m, first, from_ns, to_ns);
     }
 }
@@ -189,7 +189,7 @@ static void end_life(struct maker *m, uint32_t s, uint32_t at)
     if (first == SL_NONE) return;
     bool rest = m->parts[first].symbol == SL_NONE;
     const struct part *part = &m->parts[first];
-    bool moves = !rest && !part->more && m->items[first].bytes <= m->from->arena->chunk_bytes;
+    bool moves = !rest && !part->more && m->items[first].bytes <= m->core->arena.chunk_bytes;
     for (uint32_t i = 0; i <= part->more; i++) {
         struct sl_layout_item *item = &m->items[first + i];
         item->begins = m->items[first].begins;
@@ -202,8 +202,8 @@ static void end_life(struct maker *m, uint32_t s, uint32_t at)
 
 static bool begin_life(struct maker *m, uint32_t s, uint32_t at)
 {
-    uint64_t address = m->notes[at] ? m->notes[at] : m->from->placement->slots[s].address;
-    uint8_t home = m->from->placement->slots[s].home;
+    uint64_t address = m->notes[at] ? m->notes[at] : m->core->placement.slots[s].address;
+    uint8_t home = m->core->placement.slots[s].home;
     if (m->allocations++ == 0) m->home = home;
     m->mixed |= home != m->home;
     if (at < m->period) return address && add_allocation(m, s, address, at);
@@ -232,8 +232,8 @@ static bool read_periods(struct maker *m)
 
 static void measure(struct maker *m)
 {
-    const struct sl_migrator *migrator = m->from->migrator;
-    double chunk_bytes = (double)m->from->arena->chunk_bytes;
+    const struct sl_migrator *migrator = &m->core->migrator;
+    double chunk_bytes = (double)m->core->arena.chunk_bytes;
     if (migrator->link_in_bytes_per_s && migrator->link_out_bytes_per_s)
         m->gap_ns = (uint64_t)(1e9 * chunk_bytes / (double)migrator->link_in_bytes_per_s +
                                1e9 * chunk_bytes / (double)migrator->link_out_bytes_per_s);
@@ -244,7 +244,7 @@ static void measure(struct maker *m)
 
 static bool reserve(struct maker *m)
 {
-    size_t slots = m->from->placement->slot_count + 1, chunks = sl_arena_chunk_count(m->from->arena) + 1;
+    size_t slots = m->core->placement.slot_count + 1, chunks = sl_arena_chunk_count(&m->core->arena) + 1;
     m->item_of = malloc(slots * sizeof *m->item_of);
     m->bin_of = malloc(chunks * sizeof *m->bin_of);
     m->chunk_of = malloc(chunks * sizeof *m->chunk_of);
@@ -255,7 +255,7 @@ static bool reserve(struct maker *m)
 
 static uint64_t address_of(const struct maker *m, const struct sl_layout_item *item)
 {
-    return sl_arena_record(m->from->arena, m->chunk_of[item->bin])->address + item->offset;
+    return sl_arena_record(&m->core->arena, m->chunk_of[item->bin])->address + item->offset;
 }
 
 /* Later periods are predicted from the same symbols, so their allocations get the same places. */
@@ -272,7 +272,7 @@ static void renote(const struct maker *m)
 {
     for (uint32_t i = 0; i < m->count; i++)
         if (m->items[i].kind == SL_LAYOUT_MOVABLE)
-            sl_predictor_renote(m->from->history->predictor, m->parts[i].symbol, address_of(m, &m->items[i]));
+            sl_predictor_renote(m->core->history.predictor, m->parts[i].symbol, address_of(m, &m->items[i]));
 }
 
 /* The predicted time of the window with this layout, by a plan without attempts; more attempts would not make
@@ -287,14 +287,14 @@ static uint64_t time_of(void *self, const struct sl_layout_item *items)
 
 static bool improve(struct maker *m, unsigned tries)
 {
-    struct sl_forecast trial = {.from = *m->from};
-    size_t variants = MOST_TRIED / (m->note_count + sl_arena_chunk_count(m->from->arena));
+    struct sl_forecast trial = {.core = m->core};
+    size_t variants = MOST_TRIED / (m->note_count + sl_arena_chunk_count(&m->core->arena));
     struct sl_layout_judge judge = {time_of, m,
                                     (unsigned)(variants < MOST_VARIANTS ? variants : MOST_VARIANTS), tries};
     m->trial = &trial;
     m->tried_notes = malloc(m->note_count * sizeof *m->tried_notes);
     uint64_t before = m->tried_notes ? time_of(m, NULL) : 0, after = UINT64_MAX;
-    if (before && !sl_layout_make(m->items, m->count, m->bin_count, m->from->arena->chunk_bytes,
+    if (before && !sl_layout_make(m->items, m->count, m->bin_count, m->core->arena.chunk_bytes,
                                   (uint32_t)m->period, &judge))
         after = time_of(m, m->items);
     free(m->tried_notes);
@@ -318,7 +318,7 @@ static size_t until_least_alive(const struct maker *m)
     for (size_t at = 0; at < m->period; at++) {
         const struct sl_symbol_record *record = record_of(m, at);
         if (record->kind == SL_SYMBOL_LAUNCH) continue;
-        int64_t bytes = (int64_t)m->from->placement->slots[record->slot].bytes;
+        int64_t bytes = (int64_t)m->core->placement.slots[record->slot].bytes;
         alive += record->kind == SL_SYMBOL_ALLOC ? bytes : -bytes;
         if (alive >= least) continue;
         least = alive;
@@ -327,18 +327,18 @@ static size_t until_least_alive(const struct maker *m)
     return until;
 }
 
-void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources *from,
-                 const sl_symbol *symbols, uint64_t *notes, size_t count)
+void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, const sl_symbol *symbols,
+                 uint64_t *notes, size_t count)
 {
-    struct maker m = {.from = from,
+    struct maker m = {.core = core,
                       .symbols = symbols,
                       .notes = notes,
                       .note_count = count,
-                      .period = sl_predictor_period(from->history->predictor)};
+                      .period = sl_predictor_period(core->history.predictor)};
     bool predicted = count >= 2 * m.period;
     size_t wait = predicted && !relayout->waited ? until_least_alive(&m) : 0;
     relayout->waited |= predicted;
-    relayout->due_at = from->history->fed + (wait ? wait : (uint64_t)m.period << relayout->tries++);
+    relayout->due_at = core->history.fed + (wait ? wait : (uint64_t)m.period << relayout->tries++);
     if (!predicted || wait) return;
     measure(&m);
     if (reserve(&m) && add_tiny(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&

@@ -6,7 +6,7 @@
 
 #include "base/types.h"
 
-struct sl_forecast_sources;
+struct sl_core;
 struct sl_history;
 
 struct sl_relayout {
@@ -22,8 +22,8 @@ bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_hist
 /* Changes the places of allocations in `notes` if that makes the period faster. `symbols`, `notes`: `count`
  * predicted symbols, and where their allocations are predicted to lie (0: at the slot's place). Precondition:
  * the first symbol is the program's next one. */
-void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources *from,
-                 const sl_symbol *symbols, uint64_t *notes, size_t count);
+void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, const sl_symbol *symbols,
+                 uint64_t *notes, size_t count);
 
 /* Symbols and slots are numbered anew: starts over. */
 void sl_relayout_forget(struct sl_relayout *relayout);

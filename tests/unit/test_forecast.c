@@ -54,7 +54,7 @@ void *__wrap_realloc(void *old, size_t bytes)
 
 static void begin(struct sl_forecast *forecast)
 {
-    forecast->from = sl_core_running()->planning.forecast.from;
+    forecast->core = sl_core_running();
     forecast->relayout.tries = 1000; /* allocations lie where they lie */
     assert_int_equal(sl_forecast_begin(forecast), SL_OK);
 }
@@ -257,7 +257,7 @@ static void it_can_be_made_once_there_is_memory_again(void **state)
     finish(&fresh, SIZE_MAX, false);
     for (int call = 1; failed; call++) {
         struct sl_forecast forecast = {0};
-        forecast.from = sl_core_running()->planning.forecast.from;
+        forecast.core = sl_core_running();
         forecast.relayout.tries = 1000;
         calls_until_failure = call;
         enum sl_status status = sl_forecast_begin(&forecast);

@@ -175,7 +175,7 @@ static void switch_after(int launches, bool follows)
     struct sl_core *core = sl_core_running();
     core->planning.begun_at = NEVER; /* nobody else plans */
     run(10 * BLOCKS + 7);
-    struct sl_forecast forecast = {.from = core->planning.forecast.from};
+    struct sl_forecast forecast = {.core = core};
     enum sl_status status = sl_forecast_begin(&forecast);
     if (status || !sl_forecast_step(&forecast, SIZE_MAX, &status) || status) _exit(4);
     struct sl_plan_job job = {.input = sl_forecast_input(&forecast),

@@ -74,7 +74,7 @@ static int mixed(void)
 static void begin_and_end(struct sl_forecast *forecast)
 {
     enum sl_status status = SL_OK;
-    forecast->from = sl_core_running()->planning.forecast.from;
+    forecast->core = sl_core_running();
     assert_int_equal(sl_forecast_begin(forecast), SL_OK);
     while (!sl_forecast_step(forecast, SIZE_MAX, &status)) {
     }
