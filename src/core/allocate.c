@@ -219,7 +219,7 @@ static uint32_t slot_at(const struct sl_core *core, uint64_t address)
 struct ending {
     enum { ANY, PLAIN, BLOCK, REPORTED } what;
     struct sl_allocation *freed; /* may be NULL */
-    struct sl_slot slot;         /* out: as it was */
+    uint64_t address, bytes;     /* out */
     struct sl_chunk_range range; /* out */
     bool divided;                /* out: ANY is a mapping that is divided into blocks, which end one by one */
 };
@@ -245,9 +245,10 @@ static uint32_t slot_to_end(struct sl_core *core, uint64_t address, struct endin
 static void end_slot(struct sl_core *core, uint32_t s, struct sl_points *points, struct ending *ending)
 {
     const struct sl_slot *slot = &core->placement.slots[s];
-    ending->slot = *slot;
+    ending->address = slot->address;
+    ending->bytes = slot->bytes;
     ending->range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
-    if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, slot, points);
+    if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, slot->address, slot->bytes, points);
     if (slot->mapped) core->scanner.extents.version++; /* extents change: no tensor continues into it */
     if (slot->block)
         sl_block_end(core, s);
@@ -260,7 +261,7 @@ static void end_slot(struct sl_core *core, uint32_t s, struct sl_points *points,
 static void follow_up(struct sl_core *core, struct sl_points *points, const struct ending *ending)
 {
     SL_TEST_DELAY(FREED);
-    if (!SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &ending->slot, points);
+    if (!SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, ending->address, ending->bytes, points);
     discard_dead(core, ending->range);
     sl_core_issue_after_free(core);
 }

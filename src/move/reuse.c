@@ -5,9 +5,9 @@
 #include "base/log.h"
 #include "base/test_hooks.h"
 
-static uint64_t end_of(const struct sl_slot *slot)
+static uint64_t end_of(uint64_t address, uint64_t bytes)
 {
-    return slot->address + ((slot->bytes + SL_ALLOCATION_ALIGN - 1) & ~(uint64_t)(SL_ALLOCATION_ALIGN - 1));
+    return address + ((bytes + SL_ALLOCATION_ALIGN - 1) & ~(uint64_t)(SL_ALLOCATION_ALIGN - 1));
 }
 
 /* The newest discard of a chunk that holds a part of the slot; 0: it is done, or there is none. */
@@ -27,8 +27,8 @@ void sl_reuse_by_stream(struct sl_reuse *reuse, const struct sl_slot *slot, uint
                         struct sl_reuse_waits *waits)
 {
     *waits = (struct sl_reuse_waits){.discard_sequence = discard_of(reuse, slot)};
-    sl_frees_take(&reuse->frees, slot->address, end_of(slot), sl_stream_serial(reuse->streams, s),
-                  &waits->waits);
+    sl_frees_take(&reuse->frees, slot->address, end_of(slot->address, slot->bytes),
+                  sl_stream_serial(reuse->streams, s), &waits->waits);
 }
 
 enum sl_status sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stream stream)
@@ -46,7 +46,8 @@ void sl_reuse_refused(struct sl_reuse *reuse, const struct sl_slot *slot)
     if (!atomic_load(&reuse->migrator->failed)) /* else the driver may have ended */
         sl_warn_once("the driver puts nothing in order: freed memory is kept until the program waits for the "
                      "device");
-    sl_frees_add(&reuse->frees, slot->address, end_of(slot), sl_points_unknown(&reuse->frees));
+    sl_frees_add(&reuse->frees, slot->address, end_of(slot->address, slot->bytes),
+                 sl_points_unknown(&reuse->frees));
 }
 
 /* Adds a wait, or replaces an earlier one on its stream. If there are too many, the host waits for it. False:
@@ -73,7 +74,7 @@ bool sl_reuse_by_all(struct sl_reuse *reuse, const struct sl_slot *slot)
     uint64_t drop = discard_of(reuse, slot);
     struct sl_waits waits = {0};
     if (drop > reuse->join_out && SL_GUARD(ALL_WAIT_DISCARD)) reuse->join_out = drop;
-    sl_frees_take(&reuse->frees, slot->address, end_of(slot), 0, &waits);
+    sl_frees_take(&reuse->frees, slot->address, end_of(slot->address, slot->bytes), 0, &waits);
     bool sure = !waits.unsure;
     for (uint32_t i = 0; i < waits.count; i++) sure &= add_join(reuse, &waits.at[i]);
     free(waits.at);
@@ -137,7 +138,7 @@ void sl_joins_end(struct sl_reuse *reuse)
     while (reuse->join_count) sl_wait_end(&reuse->joins[--reuse->join_count].wait, &reuse->frees);
 }
 
-void sl_reuse_freed(struct sl_reuse *reuse, const struct sl_slot *slot, struct sl_points *points)
+void sl_reuse_freed(struct sl_reuse *reuse, uint64_t address, uint64_t bytes, struct sl_points *points)
 {
-    sl_frees_add(&reuse->frees, slot->address, end_of(slot), points);
+    sl_frees_add(&reuse->frees, address, end_of(address, bytes), points);
 }

@@ -66,7 +66,7 @@ enum sl_status sl_joins_wait(struct sl_reuse *reuse, uint32_t s, struct sl_joini
 /* The host has waited for all joins. */
 void sl_joins_end(struct sl_reuse *reuse);
 
-/* The slot's memory was freed at `points`; see sl_frees_add. */
-void sl_reuse_freed(struct sl_reuse *reuse, const struct sl_slot *slot, struct sl_points *points);
+/* The memory of an allocation of `bytes` bytes at `address` was freed at `points`; see sl_frees_add. */
+void sl_reuse_freed(struct sl_reuse *reuse, uint64_t address, uint64_t bytes, struct sl_points *points);
 
 #endif

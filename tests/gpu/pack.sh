@@ -32,7 +32,7 @@ software=subprojects/softcuda/lib
 
 # A copy of FILE at DIR/PLACE, without what only a debugger needs.
 take() {
-    [ -e "$1" ] || fail "'$1' is missing: build everything first"
+    [ -e "$1" ] || fail "'$1' is missing: build everything first, with -Dtests=enabled"
     mkdir -p "$(dirname "$kit/$2")"
     cp -L "$1" "$kit/$2"
     if [ "$(head -c 4 "$1" | tail -c 3)" = ELF ]; then strip --strip-unneeded "$kit/$2"; fi

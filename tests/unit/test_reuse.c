@@ -74,7 +74,7 @@ static struct sl_slot place(uint64_t bytes)
 static sl_event_handle freed(const struct sl_slot *slot, uint32_t s)
 {
     struct sl_free_stream on = {&handles[s], sl_stream_serial(&streams, s)};
-    sl_reuse_freed(reuse, slot, sl_points_record(&reuse->frees, &on, 1));
+    sl_reuse_freed(reuse, slot->address, slot->bytes, sl_points_record(&reuse->frees, &on, 1));
     return device.last;
 }
 
@@ -256,7 +256,7 @@ static void where_there_are_too_many_the_host_waits(void **state)
     for (uint32_t i = 0; i <= SL_MOST_JOINS; i++) {
         const struct sl_slot slot = place(1000);
         struct sl_free_stream on = {&handles[i % SL_STREAMS], 1000 + i};
-        sl_reuse_freed(reuse, &slot, sl_points_record(&reuse->frees, &on, 1));
+        sl_reuse_freed(reuse, slot.address, slot.bytes, sl_points_record(&reuse->frees, &on, 1));
         sl_reuse_by_all(reuse, &slot);
         assert_int_equal(device.wait_count, i == SL_MOST_JOINS);
     }
