@@ -104,9 +104,9 @@ class Top(ToolTest):
 
     def test_the_kinds_add_up_and_are_those_of_the_trace(self):
         trace = self.folder / "trace"
-        program = self.start("--daemon", "inline", "--trace", trace, steps=16)
+        program = self.start("--daemon", "inline", "--trace", trace)
         after_step(program, 6)
-        answers = []
+        answers = []  # how many steps they take is a matter of the machine
         while len(answers) < 4:
             memory = self.answered(program)["memory"]
             kinds = memory["kinds"]
@@ -117,9 +117,11 @@ class Top(ToolTest):
             resident = sum(kind["resident_bytes"] for kind in kinds.values())
             self.assertEqual(resident + memory["unused_resident_bytes"], memory["resident_bytes"])
             answers.append(kinds)
-            after_step(program, 6 + 2 * len(answers))
+            program.stdout.readline()
+            program.stdout.readline()
+        program.terminate()
         _, errors = program.communicate(timeout=120)
-        self.assertEqual(program.returncode, 0, errors)
+        self.assertEqual(program.returncode, -signal.SIGTERM, errors)
         of_class = json.loads(sluice("trace", "info", "--json", trace).stdout)["peak_by_class"]
         kept = sum(of_class[name] for name in ("parameters", "gradients", "optimizer state", "inputs"))
         for kinds in answers:

@@ -15,7 +15,7 @@ static struct sl_node_table table;
 static void set(const struct sl_node_entry *entries, uint32_t count)
 {
     memset(&table, 0, sizeof(table));
-    memcpy(table.entries, entries, count * sizeof(*entries));
+    if (count) memcpy(table.entries, entries, count * sizeof(*entries));
 }
 
 /* What a rank of a job that has just started is given. */
