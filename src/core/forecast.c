@@ -453,7 +453,8 @@ struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
     };
 }
 
-uint64_t sl_forecast_time_ns(struct sl_forecast *trial, const uint64_t *notes, size_t count)
+uint64_t sl_forecast_time_ns(struct sl_forecast *trial, const uint64_t *notes, size_t count,
+                             unsigned most_attempts)
 {
     struct sl_plan plan;
     enum sl_status status = begin_now(trial);
@@ -462,7 +463,7 @@ uint64_t sl_forecast_time_ns(struct sl_forecast *trial, const uint64_t *notes, s
     sl_forecast_step(trial, SIZE_MAX, &status);
     if (status) return UINT64_MAX;
     struct sl_plan_input input = sl_forecast_input(trial);
-    input.attempts = 0;
+    if (input.attempts > most_attempts) input.attempts = most_attempts;
     if (sl_plan_make(&input, NULL, &plan)) return UINT64_MAX;
     uint64_t time_ns = plan.seconds_ns;
     sl_plan_free(&plan);

@@ -70,9 +70,11 @@ bool sl_forecast_step(struct sl_forecast *forecast, size_t units, enum sl_status
  * ahead. */
 struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast);
 
-/* The predicted time of the launches, by a plan made now, if allocations lie where the `count` notes say. The
- * notes must be for a forecast that began at the same point. UINT64_MAX: unknown. */
-uint64_t sl_forecast_time_ns(struct sl_forecast *trial, const uint64_t *notes, size_t count);
+/* The predicted time of the launches, by a plan made now with so many attempts at most, if allocations lie
+ * where the `count` notes say. The notes must be for a forecast that began at the same point. UINT64_MAX:
+ * unknown. */
+uint64_t sl_forecast_time_ns(struct sl_forecast *trial, const uint64_t *notes, size_t count,
+                             unsigned most_attempts);
 
 void sl_forecast_close(struct sl_forecast *forecast);
 

@@ -18,6 +18,9 @@
 #define MOST_VARIANTS 200
 #define MOST_TRIED ((size_t)1 << 20) /* symbols and chunks, summed over all variants: a fifth of a second */
 #define MOST_PERIOD ((size_t)1 << 16)
+/* From some states a plan without attempts takes equally long whatever the layout. Then these are tried,
+ * which cost as much as so many variants without. */
+enum { FEW_ATTEMPTS = 4, COST_OF_ATTEMPTS = 8 };
 #define MOST_TRIES 6 /* at intervals that double, from one period on */
 /* A layout must be better by at least one part in this. */
 enum { PART_THAT_PAYS = 100 };
@@ -30,6 +33,7 @@ struct maker {
     const uint64_t *notes;
     size_t note_count, period;
     uint64_t *tried_notes;     /* notes of the layout that is judged */
+    unsigned attempts;         /* of the plans that judge */
     struct sl_forecast *trial; /* the forecast made from them */
     struct sl_layout_item *items;
     struct part {
@@ -275,31 +279,39 @@ static void renote(const struct maker *m)
             sl_predictor_renote(m->core->history.predictor, m->parts[i].symbol, address_of(m, &m->items[i]));
 }
 
-/* The predicted time of the window with this layout, by a plan without attempts; more attempts would not make
- * the comparison better. */
+/* The predicted time of the window with this layout. */
 static uint64_t time_of(void *self, const struct sl_layout_item *items)
 {
     const struct maker *m = self;
     memcpy(m->tried_notes, m->notes, m->note_count * sizeof *m->tried_notes);
     if (items) note_places(m, items, m->tried_notes, m->note_count);
-    return sl_forecast_time_ns(m->trial, m->tried_notes, m->note_count);
+    return sl_forecast_time_ns(m->trial, m->tried_notes, m->note_count, m->attempts);
+}
+
+/* Whether a layout was found that is better by plans of so many attempts. */
+static bool improve_by(struct maker *m, unsigned attempts, size_t variants, unsigned tries)
+{
+    struct sl_layout_judge judge = {time_of, m,
+                                    (unsigned)(variants < MOST_VARIANTS ? variants : MOST_VARIANTS), tries};
+    m->attempts = attempts;
+    uint64_t before = time_of(m, NULL), after = UINT64_MAX;
+    if (before && !sl_layout_make(m->items, m->count, m->bin_count, m->core->arena.chunk_bytes,
+                                  (uint32_t)m->period, &judge))
+        after = time_of(m, m->items);
+    return after < before - before / PART_THAT_PAYS;
 }
 
 static bool improve(struct maker *m, unsigned tries)
 {
     struct sl_forecast trial = {.core = m->core};
     size_t variants = MOST_TRIED / (m->note_count + sl_arena_chunk_count(&m->core->arena));
-    struct sl_layout_judge judge = {time_of, m,
-                                    (unsigned)(variants < MOST_VARIANTS ? variants : MOST_VARIANTS), tries};
     m->trial = &trial;
     m->tried_notes = malloc(m->note_count * sizeof *m->tried_notes);
-    uint64_t before = m->tried_notes ? time_of(m, NULL) : 0, after = UINT64_MAX;
-    if (before && !sl_layout_make(m->items, m->count, m->bin_count, m->core->arena.chunk_bytes,
-                                  (uint32_t)m->period, &judge))
-        after = time_of(m, m->items);
+    bool better = m->tried_notes && (improve_by(m, 0, variants, tries) ||
+                                     improve_by(m, FEW_ATTEMPTS, variants / COST_OF_ATTEMPTS, tries));
     free(m->tried_notes);
     sl_forecast_close(&trial);
-    return after < before - before / PART_THAT_PAYS;
+    return better;
 }
 
 bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_history *history)

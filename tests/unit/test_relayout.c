@@ -6,18 +6,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "core/forecast.h"
 #include "core/relayout.h"
 #include "core_fixture.h"
-
-/* The threads' timing gives the lists their first places. From most of them the search finds better ones,
- * from some it finds none: then a further process begins anew, so many at most. */
-enum { NOTHING_BETTER = 77, PROCESSES = 12 };
 
 #define LISTS 2
 #define ENTRIES 12 /* of a third of a chunk each */
@@ -142,7 +136,7 @@ static void what_is_used_together_comes_to_lie_together(void **state)
     set_speeds(core);
     begin_and_end(&forecast);
     assert_int_equal(forecast.relayout.tries, 1);
-    if (!forecast.relayout.done) _exit(NOTHING_BETTER);
+    assert_int_equal(forecast.relayout.done, 1);
     assert_false(sl_relayout_is_due(&forecast.relayout, &core->history));
     uint64_t strays = core->history.strays;
     run_period();
@@ -257,11 +251,5 @@ int main(void)
         cmocka_unit_test(a_period_that_was_not_seen_is_left_alone),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(a_chunk_of_tiny_ones_has_room_for_others)};
-    int failed = cmocka_run_group_tests(alone, NULL, NULL), status = NOTHING_BETTER << 8;
-    for (int p = 0; p < PROCESSES && WIFEXITED(status) && WEXITSTATUS(status) == NOTHING_BETTER; p++) {
-        pid_t child = fork();
-        if (!child) _exit(cmocka_run_group_tests(tests, core_start, core_stop));
-        if (child < 0 || waitpid(child, &status, 0) != child) return 1;
-    }
-    return failed || status;
+    return cmocka_run_group_tests(alone, NULL, NULL) + cmocka_run_group_tests(tests, core_start, core_stop);
 }
