@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a wheel of what a build installs: the command, libsluice.so, the software device, man pages, completions.
+"""Makes a wheel of what a build installs: the command, libsluice.so with its record object, the software device, man pages, completions.
 
 usage: wheel.py [--no-rebuild] [BUILD [OUT]]
 
@@ -155,7 +155,8 @@ def make(build, out, rebuild):
     command.parent.mkdir(parents=True)
     shutil.copy(prefix / "bin/sluice", command)
     (data / "lib").mkdir(parents=True)
-    shutil.copy(library_folder / "libsluice.so", data / "lib/libsluice.so")
+    for library in ("libsluice.so", "libsluice-record.so"):
+        shutil.copy(library_folder / library, data / "lib" / library)
     copy_files(library_folder / "sluice", data / "lib/sluice")
     for share in ("man", "bash-completion", "zsh", "fish"):
         copy_files(prefix / "share" / share, data / "share" / share)

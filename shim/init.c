@@ -19,6 +19,7 @@
 #include "physical.h"
 #include "pools.h"
 #include "session.h"
+#include "recording/recording.h"
 
 void sl_after_fork(void)
 {
@@ -39,6 +40,7 @@ __attribute__((constructor)) static void load(void)
 {
     sl_bind_lookup();
     sl_runtime_load();
+    if (*sl_options_in_force()->trace || *sl_options_in_force()->profile) sl_recording(NULL);
     sl_nvtx_offer();
     sl_environment_ask_frameworks();
     pthread_atfork(NULL, NULL, sl_after_fork);

@@ -15,6 +15,7 @@
 #include "core/learned_parts.h"
 #include "profile/profile.h"
 #include "trace/objects.h"
+#include "recording/recording.h"
 
 #define LEAST_ITERATIONS 2 /* before the second one came as predicted, no plan is possible */
 
@@ -22,6 +23,7 @@
 struct file {
     pthread_mutex_t lock; /* guards what changes, and the file's contents; no other lock is taken under it */
     char *path;
+    const struct sl_recording *recording;
     struct sl_profile profile;       /* the profile that was read, less the parts that were taken; guarded */
     struct sl_profile_wanted wanted; /* guarded */
     uint32_t users;                  /* guarded */
@@ -110,6 +112,12 @@ static void leave_file(struct file *file)
 static struct file *open_file(const char *option)
 {
     bool is_one;
+    const char *why;
+    const struct sl_recording *recording = sl_recording(&why);
+    if (!recording) {
+        sl_log(SL_LOG_WARN, "there is no profile: %s", why);
+        return NULL;
+    }
     struct file *file = calloc(1, sizeof *file);
     if (!file || !(file->path = expanded(option))) {
         free(file);
@@ -117,7 +125,8 @@ static struct file *open_file(const char *option)
     }
     pthread_mutex_init(&file->lock, NULL);
     file->users = 1;
-    enum sl_status status = sl_profile_read(file->path, &file->profile, &is_one);
+    file->recording = recording;
+    enum sl_status status = recording->profile_read(file->path, &file->profile, &is_one);
     if (status)
         complain(file, status, is_one);
     else if (!accept(file))
@@ -283,7 +292,7 @@ static enum sl_status add_others(const struct sl_learned *learned, struct sl_pro
     enum sl_status status = SL_OK;
     if (!learned->file->is_shared) return SL_OK;
     sl_profile_take_device(profile, 0, &own);
-    if (sl_profile_read(learned->file->path, &before, NULL) == SL_OK &&
+    if (learned->file->recording->profile_read(learned->file->path, &before, NULL) == SL_OK &&
         strcmp(before.sluice, profile->sluice) == 0)
         for (uint32_t d = 0; d <= before.other_count && status == SL_OK; d++) {
             struct sl_profile part;
@@ -304,7 +313,7 @@ static enum sl_status write_parts(struct sl_learned *learned, struct sl_profile 
     profile->properties.period = learned->period;
     enum sl_status status = add_others(learned, profile);
     profile->wanted = file->wanted;
-    if (status == SL_OK) status = sl_profile_write(file->path, profile);
+    if (status == SL_OK) status = file->recording->profile_write(file->path, profile);
     profile->wanted.backing = NULL;
     return status;
 }

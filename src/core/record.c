@@ -10,11 +10,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mask.h"
 #include "base/options.h"
 #include "core/history.h"
 #include "move/migrator.h"
 #include "move/transfer.h"
+#include "recording/recording.h"
 #include "trace/events.h"
 #include "trace/tensor_names.h"
 #include "trace/trace_write.h"
@@ -181,14 +181,16 @@ __attribute__((format(printf, 2, 3))) static void metadata(struct sl_recorder *r
 char *sl_record_command(void)
 {
     int mask = sl_options_in_force()->mask;
-    char *arguments = mask == SL_MASK_ALL ? NULL : malloc(MOST_ARGUMENTS + 1), *command = NULL;
+    const struct sl_recording *recording = sl_recording(NULL);
+    char *arguments = !recording || mask == SL_MASK_ALL ? NULL : malloc(MOST_ARGUMENTS + 1), *command = NULL;
     int file = arguments ? open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC) : -1;
     ssize_t bytes = file < 0 ? -1 : read(file, arguments, MOST_ARGUMENTS);
     if (file >= 0) close(file);
     if (bytes > 0) command = malloc(LONGEST_COMMAND + 1);
     if (command) {
         arguments[bytes] = 0;
-        sl_mask_command(arguments, (size_t)bytes, mask == SL_MASK_SECRETS, command, LONGEST_COMMAND + 1);
+        recording->mask_command(arguments, (size_t)bytes, mask == SL_MASK_SECRETS, command,
+                                LONGEST_COMMAND + 1);
     }
     free(arguments);
     return command;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/table.h"
 
 /* --- texts of decisions */
 
@@ -67,10 +68,12 @@ const char *sl_decision_reason_text(unsigned decision, unsigned reason)
 #define SLOTS ((uint32_t)1 << 16)
 #define MOST_PROBES 64
 
-/* Untouched pages take no memory. The first byte is unused, because 0 means no text. */
-static char space[SL_INTERN_BYTES];
+struct texts {
+    char space[SL_INTERN_BYTES];    /* its first byte is unused, because 0 means no text */
+    _Atomic uint32_t places[SLOTS]; /* open addressing, linear probing; 0: free */
+};
+static void *_Atomic texts;
 static _Atomic uint32_t used = 1, count;
-static _Atomic uint32_t places[SLOTS]; /* open addressing, linear probing; 0: free */
 
 static uint64_t hash_of(const char *text, size_t bytes)
 {
@@ -84,7 +87,7 @@ static uint64_t hash_of(const char *text, size_t bytes)
 }
 
 /* Copies the text into the space. 0: the first 1/`share` of the space has no room. */
-static uint32_t put(const char *text, size_t bytes, uint32_t share)
+static uint32_t put(struct texts *in, const char *text, size_t bytes, uint32_t share)
 {
     uint32_t at = atomic_load_explicit(&used, memory_order_relaxed);
     if (atomic_load_explicit(&count, memory_order_relaxed) >= SLOTS / share) return 0;
@@ -92,13 +95,13 @@ static uint32_t put(const char *text, size_t bytes, uint32_t share)
         if (at + bytes >= SL_INTERN_BYTES / share) return 0;
     } while (!atomic_compare_exchange_weak(&used, &at, at + (uint32_t)bytes + 1));
     atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
-    memcpy(space + at, text, bytes);
+    memcpy(in->space + at, text, bytes);
     return at;
 }
 
-static bool is_at(uint32_t place, const char *text, size_t bytes)
+static bool is_at(const char *place, const char *text, size_t bytes)
 {
-    return !strncmp(space + place, text, bytes) && !space[place + bytes];
+    return !strncmp(place, text, bytes) && !place[bytes];
 }
 
 static const char lost[] = SL_INTERN_LOST;
@@ -106,17 +109,20 @@ static const char lost[] = SL_INTERN_LOST;
 static const char *keep(const char *text, uint32_t share)
 {
     if (!text) return NULL;
+    struct texts *in = sl_table_at(&texts, sizeof(*in));
+    if (!in) return lost;
     size_t bytes = strnlen(text, SL_INTERN_LONGEST);
     uint32_t slot = (uint32_t)hash_of(text, bytes), own = 0;
     for (uint32_t probe = 0; probe < MOST_PROBES; probe++, slot++) {
-        uint32_t place = atomic_load_explicit(&places[slot % SLOTS], memory_order_acquire);
+        uint32_t place = atomic_load_explicit(&in->places[slot % SLOTS], memory_order_acquire);
         if (!place) {
-            if (!own) own = put(text, bytes, share);
+            if (!own) own = put(in, text, bytes, share);
             if (!own) return lost;
             /* If another thread was first, its text may be equal; then our copy is wasted. */
-            if (atomic_compare_exchange_strong(&places[slot % SLOTS], &place, own)) return space + own;
+            if (atomic_compare_exchange_strong(&in->places[slot % SLOTS], &place, own))
+                return in->space + own;
         }
-        if (is_at(place, text, bytes)) return space + place;
+        if (is_at(in->space + place, text, bytes)) return in->space + place;
     }
     return lost;
 }
@@ -134,5 +140,6 @@ const char *sl_intern_some(const char *text)
 /* The last byte of the space is never part of a text. */
 bool sl_is_interned(const void *text)
 {
-    return text == lost || (uintptr_t)text - (uintptr_t)space < sizeof space;
+    struct texts *in = atomic_load(&texts);
+    return text == lost || (in && (uintptr_t)text - (uintptr_t)in->space < sizeof(in->space));
 }

@@ -27,12 +27,12 @@ uint64_t sl_python_frames_hash(void);
 #define SL_PYTHON_TEXT 768
 
 struct sl_python_frame {
-    uint32_t line;              /* 0: unknown */
+    uint32_t line;             /* 0: unknown */
     char text[SL_PYTHON_TEXT]; /* UTF-8: the qualified name of the function, a space, the source file */
 };
 
-/* Describes the innermost frames, at most SL_PYTHON_FRAMES: calls `each`, innermost first, with a frame that is
- * valid during the call. Thread-safe. */
+/* Describes the innermost frames, at most SL_PYTHON_FRAMES: calls `each`, innermost first, with a frame that
+ * is valid during the call. Thread-safe. */
 void sl_python_frames_each(void (*each)(const struct sl_python_frame *frame, uint32_t depth, void *context),
                            void *context);
 
@@ -41,8 +41,8 @@ void sl_python_frames_each(void (*each)(const struct sl_python_frame *frame, uin
 void sl_python_text(const char *object, unsigned minor, char *out, size_t room);
 
 /* The format is that of CPython's Objects/locations.md.
- * The line of the instruction at `offset` code units of a function that begins at `first_line`; 0: none, or the
- * table ends before it. `table`: `bytes` bytes of a location table. */
+ * The line of the instruction at `offset` code units of a function that begins at `first_line`; 0: none, or
+ * the table ends before it. `table`: `bytes` bytes of a location table. */
 uint32_t sl_python_line(const uint8_t *table, size_t bytes, uint32_t first_line, uint64_t offset);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/table.h"
 #include "trace/events.h"
 #include "trace/objects.h"
 #include "trace/python_frames.h"
@@ -148,9 +149,10 @@ static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argum
 /* Looking return addresses up in their objects costs more than the walk, so recent sites are cached: for all
  * threads, without a lock. A pair of words from two writers is inconsistent and ignored. */
 #define REMEMBERED 16384
-static struct {
+struct remembered {
     _Atomic uint64_t mixed, site; /* raw ^ site, site */
-} remembered[REMEMBERED];
+};
+static void *_Atomic table;
 
 /* A hash of raw return addresses. */
 static uint64_t hash_of(const struct sl_stack *stack, uint64_t python)
@@ -160,17 +162,27 @@ static uint64_t hash_of(const struct sl_stack *stack, uint64_t python)
     return hash | 1;
 }
 
+/* NULL: there is no memory for the cache. */
+static struct remembered *cached_at(uint64_t raw)
+{
+    struct remembered *all = sl_table_at(&table, REMEMBERED * sizeof(*all));
+    return all ? &all[raw / 2 % REMEMBERED] : NULL;
+}
+
 static bool is_remembered(uint64_t raw, uint64_t *site)
 {
-    *site = atomic_load_explicit(&remembered[raw / 2 % REMEMBERED].site, memory_order_relaxed);
-    return (atomic_load_explicit(&remembered[raw / 2 % REMEMBERED].mixed, memory_order_relaxed) ^ *site) ==
-           raw;
+    struct remembered *place = cached_at(raw);
+    if (!place) return false;
+    *site = atomic_load_explicit(&place->site, memory_order_relaxed);
+    return (atomic_load_explicit(&place->mixed, memory_order_relaxed) ^ *site) == raw;
 }
 
 static void remember(uint64_t raw, uint64_t site)
 {
-    atomic_store_explicit(&remembered[raw / 2 % REMEMBERED].site, site, memory_order_relaxed);
-    atomic_store_explicit(&remembered[raw / 2 % REMEMBERED].mixed, raw ^ site, memory_order_relaxed);
+    struct remembered *place = cached_at(raw);
+    if (!place) return;
+    atomic_store_explicit(&place->site, site, memory_order_relaxed);
+    atomic_store_explicit(&place->mixed, raw ^ site, memory_order_relaxed);
 }
 
 /* The site of a stack that is not cached. *written: the trace, if there is one, has the site. */

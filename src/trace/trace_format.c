@@ -7,8 +7,6 @@
 
 #include "base/varint.h"
 
-const struct sl_file_kind sl_file_trace = SL_FILE_KIND("no trace", SLUICE_TRACE_MAGIC);
-
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's structures are used in place");
 _Static_assert(sizeof(struct sluice_trace_header) == 128 && sizeof(struct sluice_trace_block) == 48,
                "no padding");

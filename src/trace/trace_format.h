@@ -2,7 +2,6 @@
 #ifndef SLUICE_TRACE_FORMAT_H
 #define SLUICE_TRACE_FORMAT_H
 
-#include "base/output.h"
 #include "sluice/trace.h"
 #include "trace/events.h"
 
@@ -39,8 +38,5 @@ struct sl_trace_type_info {
 
 /* NULL: a type that this version does not know. */
 const struct sl_trace_type_info *sl_trace_type(unsigned type);
-
-/* The first bytes of a trace. */
-extern const struct sl_file_kind sl_file_trace;
 
 #endif

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+const struct sl_file_kind sl_file_trace = SL_FILE_KIND("no trace", SLUICE_TRACE_MAGIC);
+
 #define LEVEL 3
 #define TIME_STEP_NS UINT64_C(64) /* finer times carry no information and cost almost a byte each */
 #define WINDOW_LOG 18             /* the distance that blocks refer back */

@@ -12,6 +12,9 @@
 #define SL_TRACE_BLOCK_BYTES ((size_t)64 << 10) /* of payload; larger ones lose more to a kill */
 #define SL_TRACE_SEGMENTS 4                     /* in a limited file's second half */
 
+/* The first bytes of a trace. */
+extern const struct sl_file_kind sl_file_trace;
+
 struct sl_trace_sink {
     struct sl_output file;
     bool failed; /* nothing more is written */

@@ -14,7 +14,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "trace/trace_sink.h"
+#include "recording/recording.h"
 
 /* --- a thread's ring */
 
@@ -99,6 +99,7 @@ struct sl_trace {
     struct sl_ring *rings[RING_MAX];
     pthread_t writer;
 
+    const struct sl_recording *recording;
     struct sl_trace_sink sink; /* used by the writer only, except for the lap */
 };
 
@@ -152,15 +153,15 @@ static void drain_ring(struct sl_trace *trace, struct sl_ring *ring, bool last)
     /* Bounded, so that a thread that records faster than we write does not starve the others. */
     for (uint64_t n = 0; n < SL_RING_SLOTS && (event = sl_ring_peek(ring)); n++) {
         thread = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
-        sl_trace_sink_add(&trace->sink, thread, event);
+        trace->recording->sink_add(&trace->sink, thread, event);
         sl_ring_pop(ring);
     }
     struct sl_event gap;
     if ((orphan || last) && sl_ring_take_lost(ring, sl_clock_ns(CLOCK_MONOTONIC), &gap)) {
         thread = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
-        sl_trace_sink_add(&trace->sink, thread, &gap);
+        trace->recording->sink_add(&trace->sink, thread, &gap);
     }
-    sl_trace_sink_flush(&trace->sink, thread);
+    trace->recording->sink_flush(&trace->sink, thread);
     if (trace->full == SL_TRACE_WAIT) futex_raise(&ring->drained);
     if (orphan) __atomic_store_n(&ring->state, SL_RING_FREE, __ATOMIC_RELEASE);
 }
@@ -179,12 +180,12 @@ static void write_end(struct sl_trace *trace)
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC),
              unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
     struct sl_event gap = {.type = SL_EVENT_GAP, .time_ns = now, .a = unplaced};
-    sl_trace_sink_begin_group(&trace->sink); /* makes the end readable if the rest is damaged */
-    if (unplaced) sl_trace_sink_add(&trace->sink, 0, &gap);
+    trace->recording->sink_begin_group(&trace->sink); /* makes the end readable if the rest is damaged */
+    if (unplaced) trace->recording->sink_add(&trace->sink, 0, &gap);
     struct sl_event end = {
         .type = SLUICE_TRACE_END, .time_ns = now, .a = trace->sink.records, .b = trace->sink.lost};
-    sl_trace_sink_add(&trace->sink, 0, &end);
-    sl_trace_sink_flush(&trace->sink, 0);
+    trace->recording->sink_add(&trace->sink, 0, &end);
+    trace->recording->sink_flush(&trace->sink, 0);
 }
 
 static void *writer_main(void *argument)
@@ -204,6 +205,12 @@ static void *writer_main(void *argument)
 enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *options, struct sl_trace **out)
 {
     static uint64_t generations;
+    const char *why;
+    const struct sl_recording *recording = sl_recording(&why);
+    if (!recording) {
+        sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path, why);
+        return SL_ERR_UNSUPPORTED;
+    }
     pthread_once(&key_once, make_key);
     struct sl_trace *trace = map(sizeof(*trace));
     if (!trace || !have_key) {
@@ -211,6 +218,7 @@ enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *op
         if (trace) munmap(trace, sizeof(*trace));
         return SL_ERR_NO_MEMORY;
     }
+    trace->recording = recording;
     trace->sink.file.fd = -1;
     trace->process = getpid();
     trace->full = options->full;
@@ -218,13 +226,13 @@ enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *op
     int error = 0;
     uint64_t limit_bytes = options->limit_bytes;
     if (limit_bytes && limit_bytes < SL_TRACE_LIMIT_LEAST) limit_bytes = SL_TRACE_LIMIT_LEAST;
-    if (sl_trace_sink_open(&trace->sink, path, limit_bytes) != SL_OK) error = errno;
+    if (recording->sink_open(&trace->sink, path, limit_bytes) != SL_OK) error = errno;
     if (!error) error = sl_thread_start(&trace->writer, "sluice-trace", writer_main, trace);
     if (error) {
         sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path,
                error == EWOULDBLOCK ? "another process writes it (%p in the name gives each its own)"
-                                    : sl_file_problem(&sl_file_trace, error));
-        sl_trace_sink_close(&trace->sink);
+                                    : sl_file_problem(recording->trace_kind, error));
+        trace->recording->sink_close(&trace->sink);
         munmap(trace, sizeof(*trace));
         return SL_ERR_IO;
     }
@@ -253,14 +261,14 @@ void sl_trace_close(struct sl_trace *trace)
     futex_raise(&trace->wake);
     pthread_join(trace->writer, NULL);
     __atomic_store_n(&trace->stopped, 1, __ATOMIC_RELEASE);
-    sl_trace_sink_close(&trace->sink);
+    trace->recording->sink_close(&trace->sink);
 }
 
 void sl_trace_abandon(struct sl_trace *trace)
 {
     if (!trace) return;
     __atomic_store_n(&trace->stopped, 1, __ATOMIC_RELEASE);
-    sl_trace_sink_close(&trace->sink); /* closes the child's copy of the descriptor only */
+    trace->recording->sink_close(&trace->sink); /* closes the child's copy of the descriptor only */
 }
 
 static struct sl_ring *claim_free_ring(struct sl_trace *trace, uint32_t count)

@@ -61,8 +61,8 @@ for file in "$top"/tests/frameworks/programs/*.py; do
 done
 take "$top/workloads/data/gpl-3.txt" gpl-3.txt
 take "$build/tests/gpu/sluice" build/tools/sluice
-for file in shim/libsluice.so tests/gpu/um_probe workloads/gpt workloads/ddp $software/libcuda.so.1 $software/libcudart.so.13 \
-    $software/libcudart.so.12 $software/libnccl.so.2; do
+for file in shim/libsluice.so shim/libsluice-record.so tests/gpu/um_probe workloads/gpt workloads/ddp $software/libcuda.so.1 \
+    $software/libcudart.so.13 $software/libcudart.so.12 $software/libnccl.so.2; do
     take "$build/$file" "build/$file"
 done
 python3 "$here/programs.py" "$build" --list >"$kit/build/programs.json"

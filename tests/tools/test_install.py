@@ -24,6 +24,7 @@ class Install(ToolTest):
         tool, = (target / path for path in files if path.match("bin/sluice"))
         library = sluice("path", tool=tool).stdout.strip()
         self.assertTrue(library.startswith(str(target.resolve())) and library.endswith("/libsluice.so"), library)
+        self.assertTrue((pathlib.Path(library).parent / "libsluice-record.so").exists())
         self.assertTrue((pathlib.Path(sluice("path", "--softcuda", tool=tool).stdout.strip()) / "libcuda.so.1").exists())
         if not os.environ.get("SANITIZED"):
             self.assertEqual(sluice("doctor", "--software", tool=tool).returncode, 0)

@@ -14,7 +14,7 @@
 #include "core/learned.h"
 #include "core/learned_parts.h"
 #include "core_fixture.h"
-#include "profile/profile.h"
+#include "profile/profile_file.h"
 
 #define LAYERS 3
 #define LAYER_BYTES (4 * SL_MIB)

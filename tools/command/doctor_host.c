@@ -140,6 +140,21 @@ static bool try_preload(const char *library, char *said, size_t bytes)
     return child > 0 && status == 0 && !strstr(said, "cannot be preloaded");
 }
 
+/* Only traces and profiles need it. */
+static void examine_recording(struct findings *findings, const char *library)
+{
+    char path[PATH_MAX], said[512] = "";
+    const char *slash = strrchr(library, '/');
+    int folder = slash ? (int)(slash + 1 - library) : 0;
+    if (snprintf(path, sizeof(path), "%.*slibsluice-record.so", folder, library) >= (int)sizeof(path)) return;
+    if (try_preload(path, said, sizeof(said))) {
+        find(findings, VERDICT_OK, "recording", "%s", path);
+    } else {
+        said[strcspn(said, "\n")] = 0;
+        find(findings, VERDICT_NOTE, "recording", "no traces and no profiles: %s", said);
+    }
+}
+
 void examine_library(struct findings *findings)
 {
     char path[PATH_MAX], said[512] = "";
@@ -150,6 +165,7 @@ void examine_library(struct findings *findings)
     }
     if (try_preload(path, said, sizeof(said))) {
         find(findings, VERDICT_OK, "library", "%s", path);
+        examine_recording(findings, path);
     } else {
         said[strcspn(said, "\n")] = 0;
         find(findings, VERDICT_BROKEN, "library", "%s cannot be preloaded: %s", path, said);

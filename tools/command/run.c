@@ -22,7 +22,7 @@
 #include "tools/text/completion.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
-#include "trace/trace_format.h"
+#include "trace/trace_sink.h"
 
 #define SOFTWARE_HELP "Use the software device softcuda instead of a GPU."
 #define ADVISE_HELP                                                                                          \
