@@ -25,7 +25,6 @@
 #include "move/schedule.h"
 #include "move/stats.h"
 #include "move/streams.h"
-#include "predict/successors.h"
 
 struct sl_daemon;
 struct sl_learned;
@@ -51,7 +50,6 @@ struct sl_core {
     struct sl_schedule schedule;
     struct sl_daemon *daemon; /* NULL: inline mode */
     struct sl_planning planning;
-    struct sl_successors successors;
     struct sl_budget budget;
     struct sl_host_share host_share; /* the process's; of the first core only */
     struct sl_host_part host;

@@ -231,25 +231,23 @@ void sl_demand_give_way(struct sl_demand *demand)
 /* Counts the link as idle for the launch's duration. */
 static void count_idle(struct sl_demand *demand)
 {
-    struct sl_successors *successors = demand->successors;
     uint64_t most = MOST_IDLE_CHUNKS * demand->arena->chunk_bytes;
-    successors->idle_bytes +=
-        (uint64_t)((double)successors->launch_ns * (double)demand->migrator->link_in_bytes_per_s / 1e9);
-    if (successors->idle_bytes > most) successors->idle_bytes = most;
+    demand->idle_bytes += (uint64_t)((double)sl_successors_launch_ns(demand->successors) *
+                                     (double)demand->migrator->link_in_bytes_per_s / 1e9);
+    if (demand->idle_bytes > most) demand->idle_bytes = most;
 }
 
 /* Prefetches the next successor. False: there is none, or no idle time or room for it. */
 static bool prefetch_next_successor(struct sl_demand *demand)
 {
     struct sl_migrator *migrator = demand->migrator;
-    struct sl_successors *successors = demand->successors;
     struct fetching fetching = {.demand = demand};
     sl_tick tick;
     sl_lock(demand->order);
     fetching.tick = demand->ticks->now;
     sl_chunk chunk = sl_successors_next(demand->successors, fetching.tick, &tick);
     uint64_t bytes = chunk == SL_NONE ? 0 : atomic_load(&sl_arena_record(demand->arena, chunk)->bytes);
-    bool in_time = bytes && bytes <= successors->idle_bytes;
+    bool in_time = bytes && bytes <= demand->idle_bytes;
     sl_unlock(demand->order);
     if (!in_time) return false;
     fetching.fence = fence_for(demand, bytes);
@@ -263,7 +261,7 @@ static bool prefetch_next_successor(struct sl_demand *demand)
     end(&fetching);
     if (!came) return false;
     sl_lock(demand->order);
-    successors->idle_bytes -= bytes < successors->idle_bytes ? bytes : successors->idle_bytes;
+    demand->idle_bytes -= bytes < demand->idle_bytes ? bytes : demand->idle_bytes;
     sl_unlock(demand->order);
     return true;
 }
@@ -282,7 +280,7 @@ bool sl_demand_learns_successors(const struct sl_demand *demand, bool astray)
 void sl_demand_prefetch_successors(struct sl_demand *demand)
 {
     sl_lock(demand->order);
-    bool any = demand->successors->heap_count > 0;
+    bool any = sl_successors_any(demand->successors);
     if (any) count_idle(demand);
     sl_unlock(demand->order);
     while (any) any = prefetch_next_successor(demand);

@@ -31,6 +31,7 @@ struct sl_demand {
     struct sl_schedule *schedule;
     struct sl_streams *streams;
     struct sl_successors *successors;
+    uint64_t idle_bytes; /* that the link could have carried since the last fetch on demand */
     struct sl_victim_list victims;
 };
 

@@ -5,6 +5,7 @@
 #include "core/plan_fit.h"
 #include "core/record.h"
 #include "launch/extents.h"
+#include "predict/successors.h"
 
 #define SYMBOLS_BETWEEN_UPDATES 64 /* keeps what others read of the run recent */
 
@@ -55,7 +56,7 @@ void sl_core_forget(struct sl_core *core)
     sl_monitor_forget(&core->monitor);
     sl_symbols_clear(&core->symbols);
     sl_samples_forget(&core->sampling);
-    sl_successors_forget(&core->successors);
+    sl_successors_forget(core->demand.successors);
     sl_relayout_forget(&core->planning.forecast.relayout);
     core->planning.unlearn = true;
     sl_placement_forget(&core->placement);

@@ -17,6 +17,7 @@
 #include "move/daemon.h"
 #include "move/reuse.h"
 #include "move/schedule.h"
+#include "predict/successors.h"
 
 enum { FEW_CHUNKS = 64 };
 
@@ -131,7 +132,7 @@ static void fetch_on_demand(struct sl_core *core, struct launch_context *context
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
     if (!fetched) return;
     sl_lock(&core->order);
-    core->successors.idle_bytes = 0;
+    core->demand.idle_bytes = 0;
     /* Live memory may fit the budget although chunks were missing: chunks that died behind a collective are
      * copied out instead of discarded, and fetched again. */
     if (missing && sl_stats_bytes(core->stats.total.bytes_out) && !core->budget.pressure)
@@ -212,9 +213,9 @@ static const struct sl_usage *understand(struct sl_core *core, struct launch_con
 static void see(struct sl_core *core, const struct sl_usage *usage, struct launch_context *context)
 {
     if (sl_demand_learns_successors(&core->demand, core->planning.astray_at)) {
-        sl_successors_note(&core->successors, usage->symbol, context->tick, core->history.streak > 0,
+        sl_successors_note(core->demand.successors, usage->symbol, context->tick, core->history.streak > 0,
                            core->history.fed);
-        context->prefetches_successors = core->successors.heap_count > 0;
+        context->prefetches_successors = sl_successors_any(core->demand.successors);
     }
     context->resident = !usage->chunk_count || use_plainly(core, usage, context->stream);
     if (usage->pinned_bytes) {

@@ -1,6 +1,7 @@
 #include "predict/successors.h"
 
 #include "base/grow.h"
+#include "base/map.h"
 #include "base/test_hooks.h"
 #include "launch/access.h"
 
@@ -31,8 +32,35 @@ struct sl_successor_tensor {
     sl_tick tick;
 };
 
+struct sl_successors {
+    const struct sl_placement *placement;
+    const struct sl_symbols *symbols;
+    struct sl_durations *durations;
+    struct sl_successor_use *uses;
+    struct sl_successor_tensor *tensors;
+    uint32_t use_count, use_capacity, tensor_count, tensor_capacity;
+    struct sl_map use_of, tensor_of; /* by hash */
+    struct sl_successor_item {
+        sl_tick tick; /* when it is expected */
+        uint32_t use;
+    } * heap; /* a binary heap, the earliest on top */
+    uint32_t heap_count, heap_capacity;
+    uint32_t mispredicted; /* recent share of mispredicted launches, in units of 1/CERTAIN */
+    uint64_t launch_ns;    /* duration of the launch being begun; 0: unknown */
+};
+
+struct sl_successors *sl_successors_new(const struct sl_placement *placement,
+                                        const struct sl_symbols *symbols, struct sl_durations *durations)
+{
+    struct sl_successors *table = calloc(1, sizeof *table);
+    if (table)
+        *table = (struct sl_successors){.placement = placement, .symbols = symbols, .durations = durations};
+    return table;
+}
+
 void sl_successors_forget(struct sl_successors *table)
 {
+    if (!table) return;
     free(table->uses);
     free(table->tensors);
     free(table->heap);
@@ -42,17 +70,25 @@ void sl_successors_forget(struct sl_successors *table)
         .placement = table->placement, .symbols = table->symbols, .durations = table->durations};
 }
 
-void sl_successors_init(struct sl_successors *table, const struct sl_placement *placement,
-                        const struct sl_symbols *symbols, struct sl_durations *durations)
+void sl_successors_delete(struct sl_successors *table)
 {
-    table->placement = placement;
-    table->symbols = symbols;
-    table->durations = durations;
+    sl_successors_forget(table);
+    free(table);
 }
 
 bool sl_successors_are_needed(const struct sl_successors *table, uint64_t fed)
 {
-    return SL_HAS(SUCCESSORS) && fed >= ENOUGH_FED && table->mispredicted >= OFTEN;
+    return SL_HAS(SUCCESSORS) && table && fed >= ENOUGH_FED && table->mispredicted >= OFTEN;
+}
+
+bool sl_successors_any(const struct sl_successors *table)
+{
+    return table && table->heap_count > 0;
+}
+
+uint64_t sl_successors_launch_ns(const struct sl_successors *table)
+{
+    return table ? table->launch_ns : 0;
 }
 
 /* --- the heap --- */
@@ -202,6 +238,7 @@ static void expect_all(struct sl_successors *table, uint32_t u, sl_tick tick)
 void sl_successors_note(struct sl_successors *table, sl_symbol symbol, sl_tick tick, bool predicted,
                         uint64_t fed)
 {
+    if (!table) return;
     const struct sl_symbol_record *record = &table->symbols->records[symbol];
     uint32_t count;
     const struct sl_access *accesses = accesses_of(table, symbol, &count);
@@ -239,7 +276,7 @@ static sl_chunk lacking(const struct sl_successors *table, const struct sl_succe
 
 sl_chunk sl_successors_next(struct sl_successors *table, sl_tick now, sl_tick *tick)
 {
-    while (table->heap_count > 0) {
+    while (sl_successors_any(table)) {
         const struct sl_successor_use *use = &table->uses[table->heap[0].use];
         *tick = table->heap[0].tick;
         bool came = use->came + EARLY >= *tick, over = *tick + EARLY <= now;

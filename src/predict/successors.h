@@ -16,40 +16,29 @@
 #include "memory/placement.h"
 #include "predict/durations.h"
 
-struct sl_successors {
-    const struct sl_placement *placement;
-    const struct sl_symbols *symbols;
-    struct sl_durations *durations;
-    struct sl_successor_use *uses;
-    struct sl_successor_tensor *tensors;
-    uint32_t use_count, use_capacity, tensor_count, tensor_capacity;
-    struct sl_map use_of, tensor_of; /* by hash */
-    struct sl_successor_item {
-        sl_tick tick; /* when it is expected */
-        uint32_t use;
-    } * heap; /* a binary heap, the earliest on top */
-    uint32_t heap_count, heap_capacity;
-    uint32_t mispredicted; /* recent share of mispredicted launches, in units of 2^-16 */
-    uint64_t launch_ns;    /* duration of the launch being begun; 0: unknown */
-    uint64_t idle_bytes;   /* bytes that the link could have carried since the last fetch on demand */
-};
+struct sl_successors;
 
-/* Precondition: *table is zeroed. The arguments must outlive it. */
-void sl_successors_init(struct sl_successors *table, const struct sl_placement *placement,
-                        const struct sl_symbols *symbols, struct sl_durations *durations);
-/* Slots or symbols are numbered anew, or the core ends: frees everything. Accepts a zeroed one. */
+/* The arguments must outlive it. NULL: no memory; nothing is predicted then. All others accept NULL. */
+struct sl_successors *sl_successors_new(const struct sl_placement *placement,
+                                        const struct sl_symbols *symbols, struct sl_durations *durations);
+void sl_successors_delete(struct sl_successors *table);
+/* Slots or symbols are numbered anew: forgets everything. */
 void sl_successors_forget(struct sl_successors *table);
 
 /* Whether mispredictions are too frequent for plans. `fed`: symbols so far. */
 bool sl_successors_are_needed(const struct sl_successors *table, uint64_t fed);
 
 /* Notes the launch being begun, `tick`, with its symbol; `predicted`: it was predicted. If mispredictions are
- * frequent, the chunks of its successors get deadlines. */
+ * frequent, sets the deadline of the chunks that are expected to be used soon. */
 void sl_successors_note(struct sl_successors *table, sl_symbol symbol, sl_tick tick, bool predicted,
                         uint64_t fed);
 
-/* A chunk of the earliest expected use that is not on the device, or SL_NONE; *tick: when it is expected.
- * `now`: the launch being begun. */
+/* Whether any use is expected. */
+bool sl_successors_any(const struct sl_successors *table);
+/* The expected duration of the launch that was noted last; 0: unknown. */
+uint64_t sl_successors_launch_ns(const struct sl_successors *table);
+
+/* A chunk of the earliest expected use that is not on the device, or SL_NONE; *tick: when it is expected. */
 sl_chunk sl_successors_next(struct sl_successors *table, sl_tick now, sl_tick *tick);
 
 #endif

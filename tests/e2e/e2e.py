@@ -59,7 +59,7 @@ class Bench:
                 env["SOFTCUDA_MEMORY"] = str(device_bytes)
             preload = [os.environ.get("E2E_PRELOAD")]  # a sanitizer's runtime
             if sluice is not None:
-                preload.append(os.path.join(self.build, "shim", "libsluice.so"))
+                preload.append(os.environ.get("E2E_LIBRARY", os.path.join(self.build, "shim", "libsluice.so")))
                 env["SLUICE_STATS"] = sluice_stats
                 env.update({"SLUICE_" + name: str(value) for name, value in sluice.items()})
             env["LD_PRELOAD"] = " ".join(filter(None, preload))

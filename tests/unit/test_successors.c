@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/demand.h"
+#include "core/feed.h"
 #include "core_fixture.h"
 #include "predict/successors.h"
 
@@ -116,9 +117,11 @@ static int absent(int e)
 static void bring(uint64_t idle_bytes)
 {
     struct sl_core *core = sl_core_running();
-    core->successors.launch_ns = 0;
-    core->successors.idle_bytes = idle_bytes;
+    uint64_t speed = core->migrator.link_in_bytes_per_s;
+    core->migrator.link_in_bytes_per_s = 0; /* however long the launch takes */
+    core->demand.idle_bytes = idle_bytes;
     sl_demand_prefetch_successors(&core->demand);
+    core->migrator.link_in_bytes_per_s = speed;
 }
 
 static void what_was_taken_is_due_again(void **unused)
@@ -134,12 +137,27 @@ static void what_was_taken_is_due_again(void **unused)
     core_end_child(good);
 }
 
+/* Slots and symbols are numbered anew then. */
+static void what_is_forgotten_is_learned_anew(void **unused)
+{
+    (void)unused;
+    if (!in_child()) return;
+    struct sl_core *core = sl_core_running();
+    train();
+    use(&forward, parameter[3]);
+    bool needed = sl_successors_are_needed(core->demand.successors, UINT64_MAX);
+    sl_lock(&core->order);
+    sl_core_forget(core);
+    sl_unlock(&core->order);
+    core_end_child(needed && !sl_successors_are_needed(core->demand.successors, UINT64_MAX));
+}
+
 /* From now on a launch leaves the link no time, however long it takes on this machine. */
 static void keep_link_busy(void)
 {
     struct sl_core *core = sl_core_running();
     core->migrator.link_in_bytes_per_s = 0;
-    core->successors.idle_bytes = 0;
+    core->demand.idle_bytes = 0;
 }
 
 /* Between forward and update there are five to eleven launches, between backward and update four. */
@@ -271,9 +289,13 @@ static void memory_that_was_freed_is_not_due(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_taken_is_due_again),     cmocka_unit_test(the_earliest_comes_first),
-        cmocka_unit_test(what_is_due_leaves_last),         cmocka_unit_test(what_is_due_sooner_stays),
-        cmocka_unit_test(only_what_surely_follows_is_due), cmocka_unit_test(memory_that_was_freed_is_not_due),
+        cmocka_unit_test(what_was_taken_is_due_again),
+        cmocka_unit_test(what_is_forgotten_is_learned_anew),
+        cmocka_unit_test(the_earliest_comes_first),
+        cmocka_unit_test(what_is_due_leaves_last),
+        cmocka_unit_test(what_is_due_sooner_stays),
+        cmocka_unit_test(only_what_surely_follows_is_due),
+        cmocka_unit_test(memory_that_was_freed_is_not_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
