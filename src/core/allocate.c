@@ -107,19 +107,29 @@ static void look_at_frees(struct sl_core *core)
         sl_frees_mend(frees, until, points);
 }
 
-static enum sl_status alloc_for_all(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
-                                    uint64_t *address)
+/* For all streams if `stream` is NULL. */
+static enum sl_status alloc_once(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
+                                 const sl_stream *stream, uint64_t *address)
 {
-    uint32_t slot;
+    struct sl_reuse_waits reuse = {0};
+    uint32_t slot, number = 0;
     SL_TEST_DELAY(ALLOC);
     sl_lock(&core->order);
-    enum sl_status status = place(core, bytes, site, tag, 0, &slot);
-    if (status == SL_OK && sl_reuse_by_all(&core->reuse, &core->placement.slots[slot]))
-        *address = core->placement.slots[slot].address;
-    else if (status == SL_OK)
+    if (stream) number = sl_stream_number(&core->streams, *stream);
+    enum sl_status status = place(core, bytes, site, tag, stream ? number + 1 : 0, &slot);
+    if (status == SL_OK && stream) {
+        sl_reuse_by_stream(&core->reuse, &core->placement.slots[slot], number, &reuse);
+        sl_stream_is_used(&core->streams, number);
+    } else if (status == SL_OK && !sl_reuse_by_all(&core->reuse, &core->placement.slots[slot])) {
         status = refuse(core, slot);
+    }
+    if (status == SL_OK) *address = core->placement.slots[slot].address;
     sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
+    if (status || !stream || sl_reuse_wait(&core->reuse, &reuse, *stream) == SL_OK) return status;
+    sl_lock(&core->order);
+    status = refuse(core, slot);
+    sl_unlock(&core->order);
     return status;
 }
 
@@ -130,52 +140,28 @@ static bool make_room(const struct sl_core *core)
     return sl_late_frees_hurry() | sl_host_room_collect(core);
 }
 
-enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
+static enum sl_status alloc(uint64_t bytes, uint64_t site, uint32_t tag, const sl_stream *stream,
+                            uint64_t *address)
 {
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
     look_at_frees(core);
-    enum sl_status status = alloc_for_all(core, bytes, site, tag, address);
+    enum sl_status status = alloc_once(core, bytes, site, tag, stream, address);
     if (status == SL_ERR_NO_MEMORY && make_room(core))
-        status = alloc_for_all(core, bytes, site, tag, address);
+        status = alloc_once(core, bytes, site, tag, stream, address);
     if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
     return status;
 }
 
-static enum sl_status alloc_for_stream(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
-                                       sl_stream stream, uint64_t *address)
+enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
 {
-    struct sl_reuse_waits reuse = {0};
-    uint32_t slot;
-    SL_TEST_DELAY(ALLOC);
-    sl_lock(&core->order);
-    uint32_t s = sl_stream_number(&core->streams, stream);
-    enum sl_status status = place(core, bytes, site, tag, s + 1, &slot);
-    if (status == SL_OK) {
-        sl_reuse_by_stream(&core->reuse, &core->placement.slots[slot], s, &reuse);
-        sl_stream_is_used(&core->streams, s);
-        *address = core->placement.slots[slot].address;
-    }
-    sl_unlock(&core->order);
-    SL_TEST_DELAY(ALLOCATED);
-    if (status || sl_reuse_wait(&core->reuse, &reuse, stream) == SL_OK) return status;
-    sl_lock(&core->order);
-    status = refuse(core, slot);
-    sl_unlock(&core->order);
-    return status;
+    return alloc(bytes, site, tag, NULL, address);
 }
 
 enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t tag, sl_stream stream,
                                       uint64_t *address)
 {
-    struct sl_core *core = sl_core_running();
-    if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
-    look_at_frees(core);
-    enum sl_status status = alloc_for_stream(core, bytes, site, tag, stream, address);
-    if (status == SL_ERR_NO_MEMORY && make_room(core))
-        status = alloc_for_stream(core, bytes, site, tag, stream, address);
-    if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
-    return status;
+    return alloc(bytes, site, tag, &stream, address);
 }
 
 /* A chunk without allocations whose dead content is in host memory: after a discard, its next use need not
