@@ -29,6 +29,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
+SETUP_ISAS=host
 . scripts/setup.sh
 setup_build demo
 exec python3 scripts/demo.py build "${arguments[@]}"

@@ -146,6 +146,8 @@ setup_configure() {
     [ "${CI:-}" = 1 ] || [ "${CI:-}" = true ] && werror=true
     # Meson does not pass later changes of its own options on to subprojects.
     options=(-Dtoolkit="$CUDA_TOOLKIT" -D{,softcuda:}werror="$werror" ${SETUP_TESTS:+-Dtests=enabled})
+    # What an older build has more than SETUP_ISAS asks for stays.
+    if [ ! -f build/build.ninja ] || [ -z "${SETUP_ISAS:-}" ]; then options+=(-Dsoftcuda:isas="${SETUP_ISAS:-all}"); fi
     if [ -f build/build.ninja ]; then
         meson configure build "${options[@]}" || setup_fail "meson cannot change the options of build/"
     else
