@@ -46,6 +46,7 @@ SETUP_VALGRIND=$full
 SETUP_TESTS=1
 . scripts/setup.sh
 if [ -n "$quick" ]; then setup_configure; else setup_build; fi
+rm -f build/stacks.txt
 status=0
 logs=()
 
@@ -55,7 +56,9 @@ run_tests() {
     local folder=$1
     shift
     rm -f "$folder/meson-logs/testlog.json"
+    scripts/stacks.sh "$PWD/build" 240 build/stacks.txt &
     meson test -C "$folder" --print-errorlogs --timeout-multiplier 10 "$@" || status=$?
+    kill $! 2>/dev/null || true
     local log="build/testlog-${#logs[@]}.json"
     cp "$folder/meson-logs/testlog.json" "$log" || status=1
     logs+=("$log")

@@ -1,16 +1,18 @@
 """Counts the results in the given testlog.json files of Meson and prints `N passed, N failed, N skipped`.
 
 Before that line it names every failed test with the end of what it printed: by then the test's own report lies thousands of
-lines back, where a log that keeps only its end has lost it.
+lines back, where a log that keeps only its end has lost it. For one that took too long, it prints the stacks that
+scripts/stacks.sh wrote into build/stacks.txt.
 
 Status 1 if a test failed, or if none ran at all: a run that tests nothing must not look good.
 """
 import collections
 import json
+import os
 import sys
 
 PASSED = {"OK", "EXPECTEDFAIL"}
-LINES_SHOWN = 25
+LINES_SHOWN, STACK_LINES_SHOWN = 25, 90
 
 
 def report(path, test):
@@ -18,6 +20,19 @@ def report(path, test):
     printed = (test.get("stdout") or "") + (test.get("stderr") or "")
     for line in printed.splitlines()[-LINES_SHOWN:]:
         print(f"    {line}")
+    if test["result"] == "TIMEOUT":
+        for line in stacks({os.path.basename(word) for word in test.get("command", [])})[:STACK_LINES_SHOWN]:
+            print(f"    {line}")
+
+
+def stacks(programs):
+    """The lines of build/stacks.txt that are about one of the programs."""
+    try:
+        with open("build/stacks.txt", encoding="utf-8", errors="replace") as file:
+            sections = file.read().split("== ")[1:]
+    except OSError:
+        return []
+    return [line for section in sections if section.split(",")[0] in programs for line in section.splitlines()]
 
 
 counts = collections.Counter()
