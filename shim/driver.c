@@ -10,6 +10,7 @@
 #include "elf_symbol.h"
 #include "entry.h"
 #include "lookup.h"
+#include "recording/recording.h"
 
 #define DRIVER_FILE "libcuda.so.1"
 
@@ -224,6 +225,7 @@ bool sl_driver_load(const void *hint)
     loading = true;
     bool usable = find_driver(found, hint);
     loading = false;
+    if (usable) sl_recording_begin();
     if (is_first) {
         memset(found, 0, sizeof *found);
         __atomic_store_n(&first_taken, false, __ATOMIC_RELEASE);

@@ -18,8 +18,8 @@
 #include "marks.h"
 #include "physical.h"
 #include "pools.h"
-#include "session.h"
 #include "recording/recording.h"
+#include "session.h"
 
 void sl_after_fork(void)
 {
@@ -34,13 +34,13 @@ void sl_after_fork(void)
     sl_captured_after_fork();
     sl_handles_after_fork();
     sl_runtime_after_fork();
+    sl_recording_after_fork();
 }
 
 __attribute__((constructor)) static void load(void)
 {
     sl_bind_lookup();
     sl_runtime_load();
-    if (*sl_options_in_force()->trace || *sl_options_in_force()->profile) sl_recording(NULL);
     sl_nvtx_offer();
     sl_environment_ask_frameworks();
     pthread_atfork(NULL, NULL, sl_after_fork);

@@ -1,6 +1,6 @@
 /* What writes traces, and reads and writes profiles: files and their compression. libsluice.so has it in an
- * object of its own beside it, libsluice-record.so, which is loaded with it where a trace or a profile is
- * wanted (shim/recording.c); what else has a core has it within (recording.c). */
+ * object of its own beside it, libsluice-record.so, which is loaded where a trace or a profile is wanted of a
+ * program that uses CUDA (shim/recording.c); what else has a core has it within (recording.c). */
 #ifndef SLUICE_RECORDING_H
 #define SLUICE_RECORDING_H
 
@@ -34,8 +34,14 @@ struct sl_recording {
 /* The name under which libsluice-record.so shows it. */
 #define SL_RECORDING_SYMBOL "sluice_recording"
 
-/* NULL: it could not be loaded, and *why (may be NULL) says the reason. The first call loads it: in the
- * constructor, not inside a call of the program. Any thread. */
+/* Where a trace or a profile is wanted: begins to load it, in a thread of ours, as a call of the program may
+ * hold locks. Called when the driver is found; does nothing later. Any thread. */
+void sl_recording_begin(void);
+
+/* Waits for that a moment. NULL: it is not there, and *why (may be NULL) says the reason. Any thread. */
 const struct sl_recording *sl_recording(const char **why);
+
+/* In the child after fork, which has no thread that loads. */
+void sl_recording_after_fork(void);
 
 #endif

@@ -3,6 +3,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import unittest
 
 from support import SOURCE, ToolTest, clean_environment, shared_object
@@ -10,6 +11,14 @@ from support import SOURCE, ToolTest, clean_environment, shared_object
 LIBRARY = pathlib.Path(os.environ["LIBSLUICE"])
 RECORDING = "libsluice-record.so"
 GPT = [os.environ["GPT"], "--data", str(SOURCE / "workloads/data/gpl-3.txt"), "--steps", "6"]
+
+USES_CUDA = """
+import ctypes
+cuda, context, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+assert not cuda.cuInit(0) and not cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+assert not cuda.cuCtxSetCurrent(context) and not cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(4096))
+print(open("/proc/self/maps").read())
+"""
 
 
 @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
@@ -30,12 +39,14 @@ class Recording(ToolTest):
         return {"SLUICE_TRACE": str(self.folder / "trace"), "SLUICE_PROFILE": str(self.folder / "profile")}
 
     def test_it_is_loaded_where_it_is_wanted(self):
-        def maps(**variables):
-            return self.run_under(["cat", "/proc/self/maps"], LIBRARY, **variables)[0]
+        def maps(*command, **variables):
+            return self.run_under(command, LIBRARY, **variables)[0]
 
-        self.assertNotIn(RECORDING, maps())
+        uses_cuda = sys.executable, "-c", USES_CUDA
+        self.assertNotIn(RECORDING, maps(*uses_cuda))
         for name, path in self.wanted().items():
-            self.assertIn(str(LIBRARY.parent / RECORDING), maps(**{name: path}), name)
+            self.assertIn(str(LIBRARY.parent / RECORDING), maps(*uses_cuda, **{name: path}), name)
+            self.assertNotIn(RECORDING, maps("cat", "/proc/self/maps", **{name: path}), name)
 
     def test_without_it_the_program_runs(self):
         result = self.weights(self.run_under(GPT, self.copy / LIBRARY.name)[0])
