@@ -16,10 +16,12 @@
 
 #define MOST_WORK ((uint64_t)1 << 21) /* pairs of allocations and chunks; bounds the delay of a launch */
 #define MOST_VARIANTS 200
-#define MOST_TRIED ((size_t)1 << 20) /* symbols and chunks, summed over all variants: a fifth of a second */
+/* Symbols and chunks, summed over all variants: a fifth of a second, or twice that if none is better at
+ * first. */
+#define MOST_TRIED ((size_t)1 << 20)
 #define MOST_PERIOD ((size_t)1 << 16)
-/* From some states a plan without attempts takes equally long whatever the layout. Then these are tried,
- * which cost as much as so many variants without. */
+/* If no layout is better by plans without attempts, which from some states take equally long whatever the
+ * layout, plans with so many compare fewer layouts: each costs as much as so many plans without. */
 enum { FEW_ATTEMPTS = 4, COST_OF_ATTEMPTS = 8 };
 #define MOST_TRIES 6 /* at intervals that double, from one period on */
 /* A layout must be better by at least one part in this. */
@@ -307,8 +309,9 @@ static bool improve(struct maker *m, unsigned tries)
     size_t variants = MOST_TRIED / (m->note_count + sl_arena_chunk_count(&m->core->arena));
     m->trial = &trial;
     m->tried_notes = malloc(m->note_count * sizeof *m->tried_notes);
-    bool better = m->tried_notes && (improve_by(m, 0, variants, tries) ||
-                                     improve_by(m, FEW_ATTEMPTS, variants / COST_OF_ATTEMPTS, tries));
+    bool better = m->tried_notes && improve_by(m, 0, variants, tries);
+    if (m->tried_notes && !better && m->core->options->plan_attempts)
+        better = improve_by(m, FEW_ATTEMPTS, variants / COST_OF_ATTEMPTS, tries);
     free(m->tried_notes);
     sl_forecast_close(&trial);
     return better;

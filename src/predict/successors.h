@@ -38,7 +38,8 @@ bool sl_successors_any(const struct sl_successors *table);
 /* The expected duration of the launch that was noted last; 0: unknown. */
 uint64_t sl_successors_launch_ns(const struct sl_successors *table);
 
-/* A chunk of the earliest expected use that is not on the device, or SL_NONE; *tick: when it is expected. */
+/* A chunk of the earliest expected use that is not on the device, or SL_NONE; *tick: when it is expected.
+ * `now`: the launch being begun. */
 sl_chunk sl_successors_next(struct sl_successors *table, sl_tick now, sl_tick *tick);
 
 #endif

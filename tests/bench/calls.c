@@ -13,16 +13,9 @@
 
 #include <cuda.h>
 
-enum { LAUNCHES = 1000, ROUNDS = 100, BUFFERS = 64, LOOP = 500, THREADS = 2, BLOCK_WORDS = 512 };
+#include "must.h"
 
-#define must(call)                                                                                           \
-    do {                                                                                                     \
-        CUresult must_result = (call);                                                                       \
-        if (must_result != CUDA_SUCCESS) {                                                                   \
-            fprintf(stderr, "calls: %s: error %d\n", #call, (int)must_result);                               \
-            exit(1);                                                                                         \
-        }                                                                                                    \
-    } while (0)
+enum { LAUNCHES = 1000, ROUNDS = 100, BUFFERS = 64, LOOP = 500, THREADS = 2, BLOCK_WORDS = 512 };
 
 static const char ptx[] =
     ".version 7.5\n.target sm_75\n.address_size 64\n"

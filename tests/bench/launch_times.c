@@ -15,16 +15,9 @@
 
 #include <cuda.h>
 
-enum { BUFFERS = 24, BYTES = 2 << 20, WORDS = 32, MOST_STEPS = 10000 };
+#include "must.h"
 
-#define must(call)                                                                                           \
-    do {                                                                                                     \
-        CUresult must_result = (call);                                                                       \
-        if (must_result != CUDA_SUCCESS) {                                                                   \
-            fprintf(stderr, "launch_times: %s: error %d\n", #call, (int)must_result);                        \
-            exit(1);                                                                                         \
-        }                                                                                                    \
-    } while (0)
+enum { BUFFERS = 24, BYTES = 2 << 20, WORDS = 32, MOST_STEPS = 10000 };
 
 /* Adds the second buffer's words to the first one's, and 1. */
 static const char ptx[] = ".version 7.5\n.target sm_75\n.address_size 64\n"

@@ -11,16 +11,9 @@
 
 #include <cuda.h>
 
-enum { TENSORS = 16, TENSOR_BYTES = 2 << 20, TEMPORARY_BYTES = 1 << 20, STEPS = 40, POINTERS = 4 };
+#include "must.h"
 
-#define must(call)                                                                                           \
-    do {                                                                                                     \
-        CUresult must_result = (call);                                                                       \
-        if (must_result != CUDA_SUCCESS) {                                                                   \
-            fprintf(stderr, "walk: %s: error %d\n", #call, (int)must_result);                                \
-            exit(1);                                                                                         \
-        }                                                                                                    \
-    } while (0)
+enum { TENSORS = 16, TENSOR_BYTES = 2 << 20, TEMPORARY_BYTES = 1 << 20, STEPS = 40, POINTERS = 4 };
 
 static const char ptx[] =
     ".version 7.5\n.target sm_75\n.address_size 64\n"

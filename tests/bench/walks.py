@@ -29,7 +29,7 @@ def compile_tree(source, build, toolkit):
     subprocess.run(["ninja", "-C", build, "shim/libsluice.so", "subprojects/softcuda/lib/libcuda.so.1"], check=True, capture_output=True)
     program = build / "walk"
     include = [f"-I{toolkit}/include"] if toolkit else []
-    subprocess.run(["cc", "-O1", "-g", *include, HERE.parent / "walk.c", "-o", program, f"-L{build}/subprojects/softcuda/lib",
+    subprocess.run(["cc", "-O1", "-g", "-D_GNU_SOURCE", *include, HERE.parent / "walk.c", "-o", program, f"-L{build}/subprojects/softcuda/lib",
                     "-l:libcuda.so.1"], check=True)
     return program
 

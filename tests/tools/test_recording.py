@@ -60,7 +60,7 @@ class Recording(ToolTest):
             self.assertRegex(errors, "(?m)^sluice: cannot record the trace ")
             self.assertRegex(errors, "(?m)^sluice: there is no profile: ")
             self.assertEqual([path.name for path in self.folder.iterdir()], ["lib"])
-        # A program that logs nothing hears nothing: others than those with a device do not record.
+        # Only a program that uses a device would record.
         self.assertEqual(self.run_under(["true"], self.copy / LIBRARY.name, **self.wanted()), ("", ""))
 
     @staticmethod
