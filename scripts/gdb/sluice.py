@@ -230,8 +230,8 @@ def core_lines(core):
         ("migrator", f"{size(core['migrator']['occupied_bytes'])} in frames; in: {direction_text(core['migrator']['in'])}; "
                      f"out: {direction_text(core['migrator']['out'])}"),
         ("streams", f"{count(core['streams']['count'], 'number')} in use, active {bits(core['streams']['active'])}"),
-        ("ticks", f"launch {int(core['ticks']['now'])} was the last that began"),
-        ("daemon", "threads" if int(core["daemon"]) else "inline"),
+        ("ticks", f"launch {int(core['history']['ticks']['now'])} was the last that began"),
+        ("daemon", "threads" if int(core["schedule"]["daemon"]) else "inline"),
         ("checks", f"{int(gdb.parse_and_eval('sl_check_failures'))} failed"),
     ]
 

@@ -30,7 +30,7 @@ static uint64_t end_of(const struct sl_divided *mapping)
 /* The program mapped it after the last launch began, so no launch can have used it. */
 static bool is_new_mapping(const struct sl_core *core, const struct sl_slot *slot)
 {
-    return slot->live && slot->mapped && slot->mapped_at == core->ticks.now + 1;
+    return slot->live && slot->mapped && slot->mapped_at == core->history.ticks.now + 1;
 }
 
 static bool add_mapping(struct sl_blocks *blocks, const struct sl_slot *slot)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "core/core.h"
 #include "core/policy.h"
 #include "device/backend.h"
 #include "move/stats.h"
@@ -27,9 +28,10 @@ void sl_budget_say_exceeded(const struct sl_budget *budget)
 {
     char passed[SL_BYTES_TEXT], limit[SL_BYTES_TEXT];
     int64_t charged = atomic_load_explicit(&budget->charged_bytes, memory_order_relaxed);
-    uint64_t taken = charged > 0 ? (uint64_t)charged : 0, moving = sl_arena_moving_bytes(budget->arena);
+    uint64_t taken = charged > 0 ? (uint64_t)charged : 0,
+             moving = sl_arena_moving_bytes(&budget->core->arena);
     uint64_t chunks = moving < SL_LEAST_BUDGET ? moving : SL_LEAST_BUDGET;
-    if (taken + chunks <= budget->bytes || budget->policy->memory != SL_MEMORY_MOVED) return;
+    if (taken + chunks <= budget->bytes || budget->core->policy->memory != SL_MEMORY_MOVED) return;
     sl_warn_once("the program takes %s of the device past sluice (managed memory of its own, memory that it "
                  "shares, of graphs, pools or arrays): the budget of %s is exceeded",
                  sl_bytes_text(taken, passed), sl_bytes_text(budget->bytes, limit));
@@ -85,10 +87,10 @@ void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t gi
     uint64_t given = given_bytes ? given_bytes : wanted_bytes;
     budget->watch.free_at_start = free_bytes;
     budget->bytes = given ? given : automatic_budget(free_bytes);
-    if (budget->policy->memory == SL_MEMORY_PAGED) {
+    if (budget->core->policy->memory == SL_MEMORY_PAGED) {
         if (given_bytes && given_bytes < free_bytes) say_unheld(given_bytes, free_bytes);
         budget->bytes = free_bytes;
-    } else if (budget->policy->memory == SL_MEMORY_MOVED) {
+    } else if (budget->core->policy->memory == SL_MEMORY_MOVED) {
         budget->bytes = capped(budget->bytes, free_bytes);
     }
     if (budget->bytes < SL_LEAST_BUDGET) {
@@ -110,7 +112,7 @@ bool sl_budget_is_valid(const struct sl_budget *budget)
     uint64_t free_bytes = budget->watch.free_at_start;
     uint64_t most = free_bytes > SL_LEAST_BUDGET ? free_bytes : SL_LEAST_BUDGET;
     return SL_HOLDS(budget->bytes >= SL_LEAST_BUDGET) &&
-           SL_HOLDS(budget->policy->memory != SL_MEMORY_MOVED || budget->bytes <= most) &&
+           SL_HOLDS(budget->core->policy->memory != SL_MEMORY_MOVED || budget->bytes <= most) &&
            SL_HOLDS(atomic_load(&budget->watch.lost_bytes) <= budget->bytes - SL_LEAST_BUDGET);
 }
 
@@ -127,10 +129,10 @@ uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t t
  * chunks for reuse. Precondition: the order lock is held. */
 static uint64_t taken_by_others(const struct sl_budget *budget, uint64_t free_bytes)
 {
-    const struct sl_stats *stats = budget->stats;
+    const struct sl_stats *stats = &budget->core->stats;
     int64_t charged = atomic_load(&budget->charged_bytes);
     uint64_t came = sl_stats_bytes(stats->total.bytes_in) + atomic_load(&stats->populated_bytes);
-    uint64_t most = sl_arena_used_slab_bytes(budget->arena);
+    uint64_t most = sl_arena_used_slab_bytes(&budget->core->arena);
     uint64_t known = (came < most ? came : most) + (charged > 0 ? (uint64_t)charged : 0);
     uint64_t start = budget->watch.free_at_start, gone = start > free_bytes ? start - free_bytes : 0;
     return gone > known ? gone - known : 0;
@@ -156,24 +158,24 @@ static bool lose(struct sl_budget *budget, uint64_t taken_bytes)
 
 bool sl_budget_is_short(const struct sl_budget *budget)
 {
-    return sl_arena_moving_bytes(budget->arena) > sl_budget_bytes(budget);
+    return sl_arena_moving_bytes(&budget->core->arena) > sl_budget_bytes(budget);
 }
 
 /* True also if charged memory made memory short. */
 static bool look(struct sl_budget *budget)
 {
     struct sl_budget_watch *watch = &budget->watch;
-    const struct sl_backend *backend = budget->backend;
+    const struct sl_backend *backend = &budget->core->backend;
     uint64_t free_bytes, total_bytes;
     watch->refused = backend->memory_info(backend->self, &free_bytes, &total_bytes) != SL_OK;
     if (watch->refused) return false;
-    sl_lock(budget->order);
+    sl_lock(&budget->core->order);
     uint64_t taken = taken_by_others(budget, free_bytes),
              sure = taken < watch->taken_before ? taken : watch->taken_before;
     watch->taken_before = taken;
     bool is_less = lose(budget, sure);
     bool gives_way = (is_less || !budget->pressure) && sl_budget_is_short(budget);
-    sl_unlock(budget->order);
+    sl_unlock(&budget->core->order);
     return gives_way;
 }
 
@@ -192,11 +194,12 @@ bool sl_budget_look(struct sl_budget *budget, bool now)
 {
     struct sl_budget_watch *watch = &budget->watch;
     bool gives_way = false;
-    sl_tick tick = atomic_load_explicit(&budget->stats->tick, memory_order_relaxed);
+    sl_tick tick = atomic_load_explicit(&budget->core->stats.tick, memory_order_relaxed);
     sl_tick last = atomic_load_explicit(&watch->looked_at, memory_order_relaxed);
     if (!now && tick < last + LAUNCHES_BETWEEN_LOOKS) return false;
-    if (budget->policy->memory != SL_MEMORY_MOVED || atomic_exchange(&watch->looking, true)) return false;
-    if (!watch->refused && !atomic_load(&budget->streams->captures) && (now || begin_look(watch, tick)))
+    if (budget->core->policy->memory != SL_MEMORY_MOVED || atomic_exchange(&watch->looking, true))
+        return false;
+    if (!watch->refused && !atomic_load(&budget->core->streams.captures) && (now || begin_look(watch, tick)))
         gives_way = look(budget);
     atomic_store(&watch->looking, false);
     return gives_way;

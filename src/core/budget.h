@@ -8,10 +8,7 @@
 #include "base/locks.h"
 #include "memory/arena.h"
 
-struct sl_backend;
-struct sl_policy_traits;
-struct sl_stats;
-struct sl_streams;
+struct sl_core;
 
 #define SL_LEAST_BUDGET (4 * SL_BLOCK_BYTES)
 
@@ -26,12 +23,7 @@ struct sl_budget_watch {
 };
 
 struct sl_budget {
-    struct sl_lock *order;
-    const struct sl_backend *backend;
-    const struct sl_policy_traits *policy;
-    const struct sl_arena *arena;
-    const struct sl_stats *stats;
-    const struct sl_streams *streams;
+    struct sl_core *core;
     uint64_t bytes; /* as decided at the start */
     struct sl_budget_watch watch;
     _Atomic int64_t charged_bytes; /* that the program took past us */

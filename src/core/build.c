@@ -57,9 +57,9 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
                    : wanted.chunk_bytes ? wanted.chunk_bytes
                                         : sl_budget_chunk(core->budget.bytes);
     core->budget.virtual_size_bytes = sl_core_virtual_size();
-    core->host.share = core->number ? sl_core_started(0)->host.share : &core->host_share;
+    core->host.share = core->number ? sl_core_started(0)->host.share : &sl_process_share;
     if (!core->number)
-        sl_host_share_begin(&core->host_share, core->options, &core->backend,
+        sl_host_share_begin(&sl_process_share, core->options, &core->backend,
                             core->budget.virtual_size_bytes);
 }
 
@@ -98,40 +98,13 @@ static void read_backing(struct sl_core *core)
 /* Sets the pointers between the parts, which are not initialised yet. */
 static void wire(struct sl_core *core)
 {
-    core->streams.order = core->reuse.order = core->budget.order = core->demand.order = core->sampling.order =
-        &core->order;
+    core->budget.core = core->demand.core = core->sampling.core = core->recorder.core = core->planning.core =
+        core->planning.forecast.core = core;
+    core->streams.order = core->reuse.order = &core->order;
     core->streams.migrator = core->reuse.migrator = &core->migrator;
     core->streams.frees = &core->reuse.frees;
     core->reuse.streams = &core->streams;
     core->reuse.placement = &core->placement;
-    core->budget.backend = core->sampling.backend = core->stalls.backend = &core->backend;
-    core->budget.policy = core->policy;
-    core->budget.arena = &core->arena;
-    core->budget.stats = &core->stats;
-    core->budget.streams = &core->streams;
-    core->recorder.ticks = &core->ticks;
-    core->recorder.arena = &core->arena;
-    core->recorder.placement = &core->placement;
-    core->recorder.scanner = &core->scanner;
-    core->stalls.ticks = &core->ticks;
-    core->stalls.migrator = &core->migrator;
-    core->stalls.stats = &core->stats;
-    core->stalls.recorder = &core->recorder;
-    core->sampling.ticks = &core->ticks;
-    core->sampling.history = &core->history;
-    core->sampling.demand = &core->demand;
-    core->sampling.streams = &core->streams;
-    core->sampling.symbols = &core->symbols;
-    core->sampling.migrator = &core->migrator;
-    core->sampling.recorder = &core->recorder;
-    core->demand.policy = core->policy;
-    core->demand.arena = &core->arena;
-    core->demand.budget = &core->budget;
-    core->demand.ticks = &core->ticks;
-    core->demand.migrator = &core->migrator;
-    core->demand.schedule = &core->schedule;
-    core->demand.streams = &core->streams;
-    core->planning.core = core->planning.forecast.core = core;
 }
 
 static bool is_at(const struct sl_core *core, const struct sl_device_place *place)
@@ -160,7 +133,7 @@ static struct sl_learned *join_profile(struct sl_core *core)
 static void start_planner(struct sl_core *core)
 {
     struct sl_planner **planner = &core->planning.planner;
-    if (sl_planner_start(!core->daemon, planner) == SL_OK || !core->daemon) return;
+    if (sl_planner_start(!core->schedule.daemon, planner) == SL_OK || !core->schedule.daemon) return;
     sl_log(SL_LOG_WARN, "no thread could be started; plans are made by the launching thread");
     sl_planner_start(true, planner);
 }
@@ -197,7 +170,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     if (status == SL_OK && (core->recorder.trace || core->policy->plans))
         sl_migrator_time(&core->migrator, core->recorder.trace);
     if (status == SL_OK && threaded && !backend->one_thread && sl_policy_moves_ahead(core->policy) &&
-        sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
+        sl_daemon_start(&core->schedule, &core->schedule.daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
     core->planning.lead_eighths = threaded ? SL_PLANNING_LEAD : 0;
     bool ahead = sl_policy_moves_ahead(core->policy);
@@ -221,15 +194,15 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     if (!core->number) sl_report_leave();
     sl_planner_delete(core->planning.planner);
     core->planning.planner = NULL;
-    sl_daemon_delete(core->daemon);
-    core->daemon = NULL;
+    sl_daemon_delete(core->schedule.daemon);
+    core->schedule.daemon = NULL;
     sl_trace_close(core->recorder.trace);
     core->recorder.trace = core->stats.trace = NULL;
     const struct sl_backend *backend = &core->backend;
     for (int s = 0; s < SL_SHARED_STREAM && !device_gone; s++)
         if (core->streams.before_capture[s])
             backend->event_delete(backend->self, core->streams.before_capture[s]);
-    sl_stalls_close(&core->stalls, device_gone);
+    sl_stalls_close(&core->sampling, device_gone);
     sl_sampler_close(&core->sampling, device_gone);
     sl_durations_close(&core->sampling.durations);
     sl_schedule_close(&core->schedule, device_gone);
@@ -251,7 +224,7 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     sl_scanner_close(&core->scanner);
     sl_blocks_close(&core->blocks);
     sl_host_part_end(&core->host);
-    if (!core->number) sl_host_share_end(&core->host_share);
+    if (!core->number) sl_host_share_end(&sl_process_share);
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
     sl_stats_close(&core->stats);

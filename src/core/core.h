@@ -26,7 +26,6 @@
 #include "move/stats.h"
 #include "move/streams.h"
 
-struct sl_daemon;
 struct sl_learned;
 
 struct sl_core {
@@ -46,18 +45,13 @@ struct sl_core {
     struct sl_scanner scanner;
     struct sl_history history;
     struct sl_migrator migrator;
-    _Atomic bool captured_collective; /* a collective was captured into a graph at some time */
     struct sl_schedule schedule;
-    struct sl_daemon *daemon; /* NULL: inline mode */
     struct sl_planning planning;
     struct sl_budget budget;
-    struct sl_host_share host_share; /* the process's; of the first core only */
     struct sl_host_part host;
-    struct sl_ticks ticks;
     struct sl_streams streams;
     struct sl_reuse reuse;
     struct sl_demand demand;
-    struct sl_stalls stalls;
     struct sl_monitor monitor;
     _Alignas(64) struct sl_stats stats;
 };

@@ -1,6 +1,7 @@
 #include "core/demand.h"
 
 #include "core/budget.h"
+#include "core/core.h"
 #include "core/history.h"
 #include "core/policy.h"
 #include "core/record.h"
@@ -30,7 +31,7 @@ static uint64_t lacking_bytes(const struct sl_chunk_record *chunk)
 bool sl_demand_lacking(const struct sl_demand *demand, const sl_chunk *chunks, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (lacking_bytes(sl_arena_record(demand->arena, chunks[i]))) return true;
+        if (lacking_bytes(sl_arena_record(&demand->core->arena, chunks[i]))) return true;
     return false;
 }
 
@@ -38,7 +39,7 @@ uint64_t sl_demand_own_bytes(const struct sl_demand *demand, const sl_chunk *chu
 {
     uint64_t own = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, chunks[i]);
+        const struct sl_chunk_record *chunk = sl_arena_record(&demand->core->arena, chunks[i]);
         if (!chunk->pinned) own += chunk->bytes;
     }
     return own;
@@ -48,17 +49,17 @@ uint64_t sl_demand_own_bytes(const struct sl_demand *demand, const sl_chunk *chu
  * chunks, then the policy's order, then chunks with a deadline, the latest first. */
 static uint64_t turn_of(const struct sl_demand *demand, sl_chunk c, sl_tick tick)
 {
-    const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, c);
-    const struct sl_steps *steps = &demand->schedule->steps;
+    const struct sl_chunk_record *chunk = sl_arena_record(&demand->core->arena, c);
+    const struct sl_steps *steps = &demand->core->schedule.steps;
     bool dead = atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD;
-    if (atomic_load_explicit(&demand->schedule->active, memory_order_relaxed) && steps->uses.first) {
+    if (atomic_load_explicit(&demand->core->schedule.active, memory_order_relaxed) && steps->uses.first) {
         size_t next = tick < steps->first_tick ? 0 : (size_t)(tick - steps->first_tick) + 1;
         return (uint64_t)!dead << 32 | (UINT32_MAX - sl_planned_uses_next(&steps->uses, c, next));
     }
     if (dead) return 0;
-    if (chunk->deadline > tick && !atomic_load_explicit(&demand->schedule->active, memory_order_relaxed))
+    if (chunk->deadline > tick && !atomic_load_explicit(&demand->core->schedule.active, memory_order_relaxed))
         return UINT64_MAX - chunk->deadline;
-    switch (demand->policy->victims) {
+    switch (demand->core->policy->victims) {
     case SL_VICTIMS_FIRST_IN:
         return atomic_load(&chunk->in_sequence);
     default:
@@ -72,9 +73,9 @@ static void look_for_victims(struct sl_demand *demand, sl_tick tick)
 {
     uint64_t resident = 0, candidates = 0;
     demand->victims.count = demand->victims.next = 0;
-    size_t count = sl_arena_chunk_count(demand->arena);
-    for (size_t c = 0; (c = sl_arena_skip_unused(demand->arena, c, count)) < count; c++) {
-        const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, (sl_chunk)c);
+    size_t count = sl_arena_chunk_count(&demand->core->arena);
+    for (size_t c = 0; (c = sl_arena_skip_unused(&demand->core->arena, c, count)) < count; c++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&demand->core->arena, (sl_chunk)c);
         if (!sl_chunk_is_resident(chunk)) continue;
         resident++;
         if (chunk->pinned || chunk->last_use >= tick) continue;
@@ -90,14 +91,14 @@ static void look_for_victims(struct sl_demand *demand, sl_tick tick)
     }
     sl_chunk first = candidates ? demand->victims.at[0].chunk : SL_NONE;
     sl_decision_victims(resident, candidates, tick, first,
-                        candidates ? sl_arena_record(demand->arena, first)->last_use : 0);
+                        candidates ? sl_arena_record(&demand->core->arena, first)->last_use : 0);
 }
 
 static sl_chunk next_victim(struct sl_demand *demand, sl_tick tick)
 {
     while (demand->victims.next < demand->victims.count) {
         const struct sl_victim *victim = &demand->victims.at[demand->victims.next++];
-        const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, victim->chunk);
+        const struct sl_chunk_record *chunk = sl_arena_record(&demand->core->arena, victim->chunk);
         if (sl_chunk_is_resident(chunk) && turn_of(demand, victim->chunk, tick) == victim->turn &&
             chunk->last_use < tick)
             return victim->chunk;
@@ -124,20 +125,20 @@ struct fetching {
 static struct sl_fence *fence_for(struct sl_demand *demand, uint64_t bytes)
 {
     struct sl_fence_stream streams[SL_STREAMS];
-    if (atomic_load(&demand->migrator->occupied_bytes) + bytes <= sl_budget_bytes(demand->budget))
+    if (atomic_load(&demand->core->migrator.occupied_bytes) + bytes <= sl_budget_bytes(&demand->core->budget))
         return NULL;
-    struct sl_fence *fence = sl_fences_new(&demand->schedule->fences, 0);
+    struct sl_fence *fence = sl_fences_new(&demand->core->schedule.fences, 0);
     if (!fence) return NULL;
-    sl_lock(demand->order);
-    uint32_t count = sl_streams_to_fence(demand->streams, demand->streams->active, streams);
-    sl_unlock(demand->order);
-    sl_fence_record(demand->streams, fence, streams, count);
+    sl_lock(&demand->core->order);
+    uint32_t count = sl_streams_to_fence(&demand->core->streams, demand->core->streams.active, streams);
+    sl_unlock(&demand->core->order);
+    sl_fence_record(&demand->core->streams, fence, streams, count);
     return fence;
 }
 
 static void end(const struct fetching *fetching)
 {
-    if (fetching->fence) sl_fences_give(&fetching->demand->schedule->fences, fetching->fence);
+    if (fetching->fence) sl_fences_give(&fetching->demand->core->schedule.fences, fetching->fence);
 }
 
 /* Evicts chunks until `bytes` more fit, except chunks with a deadline up to `until`. False: only such chunks
@@ -145,17 +146,18 @@ static void end(const struct fetching *fetching)
 static bool make_room(const struct fetching *fetching, uint64_t bytes, sl_tick until)
 {
     struct sl_demand *demand = fetching->demand;
-    uint64_t budget = sl_budget_bytes(demand->budget);
-    while (atomic_load(&demand->migrator->occupied_bytes) + bytes > budget) {
-        sl_chunk victim = sl_schedule_take_back(demand->schedule, fetching->tick);
+    uint64_t budget = sl_budget_bytes(&demand->core->budget);
+    while (atomic_load(&demand->core->migrator.occupied_bytes) + bytes > budget) {
+        sl_chunk victim = sl_schedule_take_back(&demand->core->schedule, fetching->tick);
         if (victim == SL_NONE) victim = find_victim(demand, fetching->tick);
         if (victim == SL_NONE) return false;
-        const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, victim);
+        const struct sl_chunk_record *chunk = sl_arena_record(&demand->core->arena, victim);
         if (chunk->deadline > fetching->tick && chunk->deadline <= until) {
             demand->victims.next--; /* it stays the first victim */
             return false;
         }
-        if (!sl_migrator_evict(demand->migrator, victim, fetching->fence, SL_CAUSE_DEMAND)) return false;
+        if (!sl_migrator_evict(&demand->core->migrator, victim, fetching->fence, SL_CAUSE_DEMAND))
+            return false;
     }
     return true;
 }
@@ -165,10 +167,11 @@ static bool make_room(const struct fetching *fetching, uint64_t bytes, sl_tick u
  * fit the budget. */
 static uint64_t spare_room(const struct sl_demand *demand, uint64_t fetched_bytes, bool prefetches)
 {
-    uint64_t budget = sl_budget_bytes(demand->budget), most = budget / MOST_SPARE_PART;
+    uint64_t budget = sl_budget_bytes(&demand->core->budget), most = budget / MOST_SPARE_PART;
     uint64_t spare = budget / (prefetches ? SPARE_PART_WHILE_PREFETCHING : SPARE_PART);
-    bool ahead = demand->policy->plans && demand->policy->when == SL_PLAN_AHEAD;
-    if (!ahead || most < demand->arena->chunk_bytes || sl_arena_moving_bytes(demand->arena) <= budget)
+    bool ahead = demand->core->policy->plans && demand->core->policy->when == SL_PLAN_AHEAD;
+    if (!ahead || most < demand->core->arena.chunk_bytes ||
+        sl_arena_moving_bytes(&demand->core->arena) <= budget)
         return 0;
     if (spare < LAUNCHES_TO_SPARE_FOR * fetched_bytes) spare = LAUNCHES_TO_SPARE_FOR * fetched_bytes;
     return spare < most ? spare : most;
@@ -178,15 +181,15 @@ static uint64_t lacking_in_all(const struct sl_demand *demand, const struct sl_d
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < launch->count; i++)
-        bytes += lacking_bytes(sl_arena_record(demand->arena, launch->chunks[i]));
+        bytes += lacking_bytes(sl_arena_record(&demand->core->arena, launch->chunks[i]));
     return bytes;
 }
 
 uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *launch, bool *fetched)
 {
-    struct sl_migrator *migrator = demand->migrator;
+    struct sl_migrator *migrator = &demand->core->migrator;
     uint64_t fetched_bytes = 0, lacking = lacking_in_all(demand, launch),
-             budget = sl_budget_bytes(demand->budget);
+             budget = sl_budget_bytes(&demand->core->budget);
     uint32_t missing = 0;
     bool fits = sl_demand_own_bytes(demand, launch->chunks, launch->count) <= budget;
     struct fetching fetching = {demand, launch->tick,
@@ -194,7 +197,7 @@ uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *l
     sl_migrator_lock(migrator);
     for (uint32_t i = 0; i < launch->count; i++) {
         sl_chunk c = launch->chunks[i];
-        struct sl_chunk_record *chunk = sl_arena_record(demand->arena, c);
+        struct sl_chunk_record *chunk = sl_arena_record(&demand->core->arena, c);
         /* Read once: another thread may allocate in the chunk meanwhile, and room was made for these bytes
          * only. */
         uint64_t wanted = atomic_load(&chunk->bytes), bytes = lacking_of(chunk, wanted);
@@ -207,7 +210,7 @@ uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *l
                           SL_CAUSE_DEMAND);
         fetched_bytes += bytes;
     }
-    if (fits && fetched_bytes && !atomic_load(&demand->schedule->active))
+    if (fits && fetched_bytes && !atomic_load(&demand->core->schedule.active))
         make_room(&fetching, spare_room(demand, fetched_bytes, launch->prefetches), launch->tick);
     sl_migrator_unlock(migrator);
     end(&fetching);
@@ -218,75 +221,75 @@ uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *l
 void sl_demand_give_way(struct sl_demand *demand)
 {
     struct fetching fetching = {.demand = demand};
-    sl_lock(demand->order);
-    fetching.tick = demand->ticks->now + 1;
-    sl_unlock(demand->order);
+    sl_lock(&demand->core->order);
+    fetching.tick = demand->core->history.ticks.now + 1;
+    sl_unlock(&demand->core->order);
     fetching.fence = fence_for(demand, 0);
-    sl_migrator_lock(demand->migrator);
+    sl_migrator_lock(&demand->core->migrator);
     make_room(&fetching, 0, 0);
-    sl_migrator_unlock(demand->migrator);
+    sl_migrator_unlock(&demand->core->migrator);
     end(&fetching);
 }
 
 /* Counts the link as idle for the launch's duration. */
 static void count_idle(struct sl_demand *demand)
 {
-    uint64_t most = MOST_IDLE_CHUNKS * demand->arena->chunk_bytes;
+    uint64_t most = MOST_IDLE_CHUNKS * demand->core->arena.chunk_bytes;
     demand->idle_bytes += (uint64_t)((double)sl_successors_launch_ns(demand->successors) *
-                                     (double)demand->migrator->link_in_bytes_per_s / 1e9);
+                                     (double)demand->core->migrator.link_in_bytes_per_s / 1e9);
     if (demand->idle_bytes > most) demand->idle_bytes = most;
 }
 
 /* Prefetches the next successor. False: there is none, or no idle time or room for it. */
 static bool prefetch_next_successor(struct sl_demand *demand)
 {
-    struct sl_migrator *migrator = demand->migrator;
+    struct sl_migrator *migrator = &demand->core->migrator;
     struct fetching fetching = {.demand = demand};
     sl_tick tick;
-    sl_lock(demand->order);
-    fetching.tick = demand->ticks->now;
+    sl_lock(&demand->core->order);
+    fetching.tick = demand->core->history.ticks.now;
     sl_chunk chunk = sl_successors_next(demand->successors, fetching.tick, &tick);
-    uint64_t bytes = chunk == SL_NONE ? 0 : atomic_load(&sl_arena_record(demand->arena, chunk)->bytes);
+    uint64_t bytes = chunk == SL_NONE ? 0 : atomic_load(&sl_arena_record(&demand->core->arena, chunk)->bytes);
     bool in_time = bytes && bytes <= demand->idle_bytes;
-    sl_unlock(demand->order);
+    sl_unlock(&demand->core->order);
     if (!in_time) return false;
     fetching.fence = fence_for(demand, bytes);
     sl_migrator_lock(migrator);
-    bool came =
-        make_room(&fetching, bytes, tick) &&
-        sl_migrator_fetch(migrator, chunk, bytes,
-                          sl_migrator_room_after(migrator, chunk, bytes, sl_budget_bytes(demand->budget)),
-                          SL_CAUSE_PLAN);
+    bool came = make_room(&fetching, bytes, tick) &&
+                sl_migrator_fetch(
+                    migrator, chunk, bytes,
+                    sl_migrator_room_after(migrator, chunk, bytes, sl_budget_bytes(&demand->core->budget)),
+                    SL_CAUSE_PLAN);
     sl_migrator_unlock(migrator);
     end(&fetching);
     if (!came) return false;
-    sl_lock(demand->order);
+    sl_lock(&demand->core->order);
     demand->idle_bytes -= bytes < demand->idle_bytes ? bytes : demand->idle_bytes;
-    sl_unlock(demand->order);
+    sl_unlock(&demand->core->order);
     return true;
 }
 
 bool sl_demand_is_short(const struct sl_demand *demand)
 {
-    return demand->budget->pressure && demand->policy->plans;
+    return demand->core->budget.pressure && demand->core->policy->plans;
 }
 
 bool sl_demand_learns_successors(const struct sl_demand *demand, bool astray)
 {
-    return sl_demand_is_short(demand) && demand->policy->when == SL_PLAN_AHEAD &&
-           (astray || !atomic_load_explicit(&demand->schedule->active, memory_order_relaxed));
+    return sl_demand_is_short(demand) && demand->core->policy->when == SL_PLAN_AHEAD &&
+           (astray || !atomic_load_explicit(&demand->core->schedule.active, memory_order_relaxed));
 }
 
 void sl_demand_prefetch_successors(struct sl_demand *demand)
 {
-    sl_lock(demand->order);
+    sl_lock(&demand->core->order);
     bool any = sl_successors_any(demand->successors);
     if (any) count_idle(demand);
-    sl_unlock(demand->order);
+    sl_unlock(&demand->core->order);
     while (any) any = prefetch_next_successor(demand);
 }
 
 void sl_demand_leave_to_driver(struct sl_demand *demand, const sl_chunk *chunks, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) sl_migrator_hand_to_driver(demand->migrator, chunks[i]);
+    for (uint32_t i = 0; i < count; i++) sl_migrator_hand_to_driver(&demand->core->migrator, chunks[i]);
 }

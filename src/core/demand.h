@@ -7,8 +7,8 @@
 
 #include "memory/arena.h"
 
+struct sl_core;
 struct sl_successors;
-struct sl_ticks;
 
 #define SL_VICTIMS 64
 
@@ -22,14 +22,7 @@ struct sl_victim_list {
 };
 
 struct sl_demand {
-    struct sl_lock *order;
-    const struct sl_policy_traits *policy;
-    const struct sl_arena *arena;
-    const struct sl_budget *budget;
-    const struct sl_ticks *ticks;
-    struct sl_migrator *migrator;
-    struct sl_schedule *schedule;
-    struct sl_streams *streams;
+    struct sl_core *core;
     struct sl_successors *successors;
     uint64_t idle_bytes; /* that the link could have carried since the last fetch on demand */
     struct sl_victim_list victims;

@@ -14,8 +14,8 @@
 
 static void end_iteration(struct sl_core *core)
 {
-    sl_stalls_settle(&core->stalls);
-    sl_stalls_step(&core->stalls);
+    sl_stalls_settle(&core->sampling);
+    sl_stalls_step(&core->sampling);
     sl_samples_settle(&core->sampling);
     if (core->budget.pressure)
         sl_migrator_measure(&core->migrator, &core->migrator.link_in_bytes_per_s,
@@ -37,7 +37,7 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
     bool ended = sl_history_count(history, hit);
     if (!hit) {
         if (expected != SL_NONE && core->budget.pressure) { /* else no plan depends on it */
-            sl_decision_misprediction(&core->scanner, core->ticks.now, expected, symbol);
+            sl_decision_misprediction(&core->scanner, core->history.ticks.now, expected, symbol);
             sl_monitor_mispredicted(core, expected, symbol);
         }
         sl_planning_mispredicted(&core->planning,

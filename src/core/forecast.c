@@ -162,7 +162,7 @@ static enum sl_status begin_now(struct sl_forecast *forecast)
 {
     enum sl_status status = begin(forecast, 0);
     if (status) return status;
-    forecast->first_tick = forecast->core->ticks.now + 1;
+    forecast->first_tick = forecast->core->history.ticks.now + 1;
     forecast->position = forecast->core->history.fed;
     forecast->strays = forecast->core->history.strays;
     forecast->number++;

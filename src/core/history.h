@@ -54,6 +54,7 @@ size_t sl_confidence_left(struct sl_confidence *confidence, uint32_t length, siz
 /* --- history */
 
 struct sl_history {
+    struct sl_ticks ticks;
     struct sl_predictor *predictor;
     uint32_t streak; /* symbols predicted in a row */
     struct sl_confidence confidence;

@@ -80,6 +80,8 @@ const char *sl_host_share_why_nothing(const struct sl_options *options, char out
     return out;
 }
 
+struct sl_host_share sl_process_share = {.node.file = -1};
+
 static void say(const struct sl_host_share *share)
 {
     char limit[SL_BYTES_TEXT], total[SL_BYTES_TEXT], why[SL_HOST_SHARE_WHY];

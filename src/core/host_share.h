@@ -41,6 +41,7 @@ struct sl_host_share {
     uint64_t looked_at_ns;        /* CLOCK_MONOTONIC */
     _Atomic uint64_t limit_bytes; /* the most that the process may claim now */
 };
+extern struct sl_host_share sl_process_share; /* begins with the first core */
 
 /* A core's part. Its limit is its placement's, and guarded by the core's order lock. */
 struct sl_host_part {

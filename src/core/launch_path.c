@@ -51,7 +51,7 @@ static bool use_plainly(struct sl_core *core, const struct sl_usage *usage, uint
     for (uint32_t i = 0; i < usage->chunk_count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, usage->chunks[i]);
         uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
-        atomic_store_explicit(&chunk->last_use, core->ticks.now, memory_order_relaxed);
+        atomic_store_explicit(&chunk->last_use, core->history.ticks.now, memory_order_relaxed);
         plain &= atomic_load_explicit(&chunk->content, memory_order_relaxed) == SL_CONTENT_RESIDENT &&
                  atomic_load_explicit(&chunk->bytes, memory_order_relaxed) <=
                      atomic_load_explicit(&chunk->frame_bytes, memory_order_relaxed) &&
@@ -188,8 +188,8 @@ static const struct sl_usage *understand(struct sl_core *core, struct launch_con
 {
     struct sl_launch *launch = context->launch;
     uint32_t s = context->stream = sl_stream_number(&core->streams, launch->stream);
-    launch->tick = context->tick = ++core->ticks.now;
-    atomic_store_explicit(&core->ticks.open[launch->tick % SL_OPEN_LAUNCHES], launch->tick,
+    launch->tick = context->tick = ++core->history.ticks.now;
+    atomic_store_explicit(&core->history.ticks.open[launch->tick % SL_OPEN_LAUNCHES], launch->tick,
                           memory_order_relaxed);
     atomic_store_explicit(&core->stats.tick, context->tick, memory_order_relaxed);
     sl_stream_is_used(&core->streams, s);
@@ -201,7 +201,7 @@ static const struct sl_usage *understand(struct sl_core *core, struct launch_con
     sl_core_feed(core, usage->symbol, expected, s);
     sl_stats_launched(&core->stats);
     sl_record_launch(&core->recorder, launch, usage);
-    sl_schedule_begin(&core->schedule, context->tick, !core->daemon && !moves_between_launches(core),
+    sl_schedule_begin(&core->schedule, context->tick, !core->schedule.daemon && !moves_between_launches(core),
                       &context->batch);
     if (core->reuse.join_count || core->reuse.join_out) sl_joins_collect(&core->reuse, s, &context->joining);
     sl_access_chunks(&core->scanner, launch, context->tick);
@@ -242,7 +242,7 @@ static bool may_meet_peers(const struct sl_core *core, const struct sl_launch *l
 {
     return launch->kind == SL_LAUNCH_COLLECTIVE ||
            (kernel && core->scanner.kernels.kernels[kernel].meets_peers) ||
-           (launch->kind == SL_LAUNCH_GRAPH && atomic_load(&core->captured_collective));
+           (launch->kind == SL_LAUNCH_GRAPH && atomic_load(&core->streams.captured_collective));
 }
 
 /* The last step under the order lock: decides what the stream waits for, advances planning, and takes a
@@ -254,7 +254,7 @@ static void conclude(struct sl_core *core, struct launch_context *context)
     if (context->beside) context->in_sequence = 0; /* only for speed */
     if (context->in_sequence) {
         if (sl_stream_note_join(&core->streams, context->stream, context->in_sequence))
-            context->stall = sl_stall_new(&core->stalls);
+            context->stall = sl_stall_new(&core->sampling);
         else
             context->in_sequence = 0;
     }
@@ -281,7 +281,7 @@ static void enqueue_waits(struct sl_core *core, struct launch_context *context)
                                    context->beside));
     if (context->beside) return;
     if (context->in_sequence)
-        sl_stall_wait(&core->stalls, context->stall, launch->stream, context->in_sequence);
+        sl_stall_wait(&core->sampling, context->stall, launch->stream, context->in_sequence);
     if (launch->state) sl_sample_record(&core->sampling, launch->state, launch->stream);
 }
 
@@ -335,7 +335,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch, bool beside)
     }
     conclude(core, &context);
     sl_unlock(&core->order);
-    if (context.batch.waited_for && core->daemon) sl_daemon_wake(core->daemon);
+    if (context.batch.waited_for && core->schedule.daemon) sl_daemon_wake(core->schedule.daemon);
     enqueue_waits(core, &context);
 }
 
@@ -354,7 +354,7 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
         capturing = core->backend.stream_capturing(core->backend.self, launch->stream);
     /* Rule 14: a launch of which it is not known whether it is captured may use memory. */
     if (!sl_is_no(capturing) && launch->kind == SL_LAUNCH_COLLECTIVE)
-        atomic_store(&core->captured_collective, true);
+        atomic_store(&core->streams.captured_collective, true);
     if (sl_is_yes(capturing) || (!sl_is_no(capturing) && !SL_GUARD(UNKNOWN_IS_IN_USE))) return;
     begin(core, launch, !sl_is_no(capturing));
     SL_TEST_DELAY(LAUNCH_BEGUN);
@@ -363,7 +363,7 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
 /* From here on the launch counts as submitted. */
 static void close_launch(struct sl_core *core, sl_tick tick)
 {
-    _Atomic sl_tick *open = &core->ticks.open[tick % SL_OPEN_LAUNCHES];
+    _Atomic sl_tick *open = &core->history.ticks.open[tick % SL_OPEN_LAUNCHES];
     if (atomic_load_explicit(open, memory_order_relaxed) == tick)
         atomic_store_explicit(open, 0, memory_order_release);
 }
@@ -390,9 +390,9 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
     }
     if (leaving) sl_frees_let_go(&core->reuse.frees, held);
     close_launch(core, launch->tick);
-    sl_schedule_submitted(&core->schedule, sl_ticks_submitted(&core->ticks));
+    sl_schedule_submitted(&core->schedule, sl_ticks_submitted(&core->history.ticks));
     sl_schedule_go_on(&core->schedule, batch);
-    bool moves = batch->any && (core->daemon || moves_between_launches(core));
+    bool moves = batch->any && (core->schedule.daemon || moves_between_launches(core));
     sl_unlock(&core->order);
     return moves;
 }
@@ -411,9 +411,9 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
     }
     struct sl_schedule_batch batch;
     if (!end_planned(core, launch, &batch)) return;
-    if (core->daemon) {
+    if (core->schedule.daemon) {
         sl_schedule_issue_near(&core->schedule, &batch);
-        sl_daemon_wake(core->daemon);
+        sl_daemon_wake(core->schedule.daemon);
     } else {
         sl_schedule_issue(&core->schedule, &batch);
     }
@@ -428,9 +428,9 @@ void sl_core_issue_after_free(struct sl_core *core)
     sl_lock(&core->order);
     sl_schedule_freed(&core->schedule, &batch);
     sl_unlock(&core->order);
-    if (!batch.any || !(core->daemon ? batch.near_in > 0 : moves_between_launches(core))) return;
+    if (!batch.any || !(core->schedule.daemon ? batch.near_in > 0 : moves_between_launches(core))) return;
     sl_frees_flush(&core->reuse.frees);
-    if (core->daemon)
+    if (core->schedule.daemon)
         sl_schedule_issue_near(&core->schedule, &batch);
     else
         sl_schedule_issue(&core->schedule, &batch);

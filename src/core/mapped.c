@@ -127,7 +127,7 @@ enum sl_status sl_runtime_map(uint64_t address, uint64_t bytes, uint64_t promise
     if (status == SL_OK) {
         sl_placement_unpromise(&core->placement, promised_bytes);
         sl_slot_life_begin(core, slot, tag);
-        core->placement.slots[slot].mapped_at = core->ticks.now + 1;
+        core->placement.slots[slot].mapped_at = core->history.ticks.now + 1;
         core->scanner.extents.version++; /* extents change: a tensor may continue into it */
         if (!sl_reuse_by_all(&core->reuse, &core->placement.slots[slot])) {
             sl_reuse_refused(&core->reuse, &core->placement.slots[slot]);

@@ -213,7 +213,7 @@ void sl_monitor_update(struct sl_core *core)
 void sl_monitor_step(struct sl_core *core)
 {
     struct sl_stats *stats = &core->stats;
-    const struct sl_stalls *stalls = &core->stalls;
+    const struct sl_stalls *stalls = &core->sampling.stalls;
     uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
     struct sl_counts total;
     sl_words_copy(&total, &stats->total, sizeof(total));
@@ -224,7 +224,7 @@ void sl_monitor_step(struct sl_core *core)
     bool fresh = stalls->steps - stalls->mark.step <= STEPS_TO_KEEP;
     SET(device_step_ns, fresh ? stalls->step_ns : 0);
     SET(device_stall_ns, fresh ? stalls->step_stall_ns : 0);
-    sl_scan_step(&core->monitor.scan, core->placement.allocations, core->ticks.now);
+    sl_scan_step(&core->monitor.scan, core->placement.allocations, core->history.ticks.now);
     sl_monitor_observe(core);
     if (core->monitor.shown) show(core, now_ns);
 }
@@ -250,7 +250,7 @@ void sl_monitor_begin(struct sl_core *core)
 {
     struct sl_stats *stats = &core->stats;
     snprintf(stats->policy, sizeof(stats->policy), "%.15s", core->policy->name);
-    snprintf(stats->daemon, sizeof(stats->daemon), "%s", core->daemon ? "thread" : "inline");
+    snprintf(stats->daemon, sizeof(stats->daemon), "%s", core->schedule.daemon ? "thread" : "inline");
     sl_monitor_observe(core);
     if (!core->number && core->options->top == SL_TOP_ON) has_page = sl_monitor_page_open(SL_MONITOR_FOLDER);
     core->monitor = (struct sl_monitor){.shown = has_page && core->number < SL_MONITOR_DEVICES};

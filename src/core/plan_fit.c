@@ -74,7 +74,7 @@ bool sl_plan_delay(const struct sl_predictor *predictor, const struct sl_symbols
 void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why)
 {
     const struct sl_schedule *schedule = &planning->core->schedule;
-    sl_tick now = planning->core->ticks.now;
+    sl_tick now = planning->core->history.ticks.now;
     planning->mispredictions++;
     planning->cancelled++;
     planning->astray_at = 0;
@@ -95,7 +95,7 @@ void sl_planning_mispredicted(struct sl_planning *planning, bool alike)
         sl_successors_are_needed(planning->core->demand.successors, planning->core->history.fed))
         sl_planning_cancel(planning, SL_CANCEL_MISPREDICTED);
     else if (!planning->astray_at)
-        planning->astray_at = planning->core->ticks.now;
+        planning->astray_at = planning->core->history.ticks.now;
 }
 
 void sl_planning_lacks(struct sl_planning *planning)
@@ -125,11 +125,11 @@ bool sl_planning_find_way(struct sl_planning *planning)
     if (!planning->astray_at) return true;
     bool active = atomic_load(&schedule->active);
     if (active && !sl_planning_knows_place(planning)) {
-        if (planning->core->ticks.now - planning->astray_at < MOST_ASTRAY) return false;
+        if (planning->core->history.ticks.now - planning->astray_at < MOST_ASTRAY) return false;
     } else if (active && sl_plan_delay(history->predictor, planning->core->scanner.symbols, &schedule->steps,
-                                       planning->core->ticks.now + 1, &delay)) {
+                                       planning->core->history.ticks.now + 1, &delay)) {
         if (!sl_schedule_delay(schedule, delay)) return false; /* the next launch tries again */
-        sl_decision_plan_goes_on(planning->core->ticks.now, delay);
+        sl_decision_plan_goes_on(planning->core->history.ticks.now, delay);
         planning->astray_at = 0;
         return true;
     }
@@ -141,9 +141,9 @@ bool sl_planning_find_way(struct sl_planning *planning)
 void sl_planning_hasten(struct sl_planning *planning)
 {
     struct sl_schedule *schedule = &planning->core->schedule;
-    if (SL_HAS(HASTEN) && planning->core->ticks.now >= planning->begun_at + LEAST_AGE &&
-        planning->core->ticks.now < schedule->end_tick)
-        schedule->end_tick = planning->core->ticks.now;
+    if (SL_HAS(HASTEN) && planning->core->history.ticks.now >= planning->begun_at + LEAST_AGE &&
+        planning->core->history.ticks.now < schedule->end_tick)
+        schedule->end_tick = planning->core->history.ticks.now;
 }
 
 /* Notes a launch that comes before the plan in work is carried out. */
@@ -162,7 +162,8 @@ bool sl_planning_knows(struct sl_planning *planning, uint8_t history)
     size_t early;
     note_came(planning, history);
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return true;
-    if (!schedule->steps.histories || !sl_schedule_pull(schedule, planning->core->ticks.now, history, &early))
+    if (!schedule->steps.histories ||
+        !sl_schedule_pull(schedule, planning->core->history.ticks.now, history, &early))
         return false;
     if (early >= FAR_EARLY) sl_planning_hasten(planning);
     return true;
@@ -187,8 +188,8 @@ static void run_steps(const struct plan_switch *t, enum sl_chunk_content *conten
     const struct sl_steps *steps = &t->job->steps;
     memcpy(content, input->content, input->chunk_count * sizeof *content);
     for (uint32_t o = 0, i = 0;;) {
-        bool out = o < steps->out_count && steps->out[o].after < t->planning->core->ticks.now;
-        bool in = i < steps->in_count && steps->in[i].after < t->planning->core->ticks.now;
+        bool out = o < steps->out_count && steps->out[o].after < t->planning->core->history.ticks.now;
+        bool in = i < steps->in_count && steps->in[i].after < t->planning->core->history.ticks.now;
         if (!out && !in) return;
         if (out && (!in || steps->out[o].after <= steps->in[i].after))
             content[steps->out[o++].chunk] = SL_CONTENT_HOST;
@@ -211,7 +212,8 @@ static void keep_evictions(struct plan_switch *t)
     for (uint32_t i = atomic_load(&schedule->next_out); i < schedule->steps.out_count; i++) {
         const struct sl_step *step = &schedule->steps.out[i];
         sl_chunk c = step->chunk;
-        if (step->after >= t->planning->core->ticks.now || !SL_CHECK(c < t->job->input.chunk_count)) return;
+        if (step->after >= t->planning->core->history.ticks.now || !SL_CHECK(c < t->job->input.chunk_count))
+            return;
         bool leaves =
             sl_content_is_resident(atomic_load(&sl_arena_record(&t->planning->core->arena, c)->content)) &&
             !sl_content_is_resident(t->planned[c]) && !t->job->marks[c];
@@ -230,7 +232,7 @@ static void compare(struct plan_switch *t, sl_chunk c)
         t->job->marks[c] = COMES;
         t->coming++;
     } else if (chunk->last_use <= t->submitted) {
-        let_go(t, c, t->planning->core->ticks.now);
+        let_go(t, c, t->planning->core->history.ticks.now);
     }
 }
 
@@ -246,7 +248,7 @@ static void compare_some(struct plan_switch *t)
     const struct sl_schedule *schedule = &t->planning->core->schedule;
     size_t count = t->job->input.chunk_count;
     for (uint32_t i = atomic_load(&schedule->next_in); i < schedule->steps.in_count; i++)
-        if (schedule->steps.in[i].after < t->planning->core->ticks.now &&
+        if (schedule->steps.in[i].after < t->planning->core->history.ticks.now &&
             SL_CHECK(schedule->steps.in[i].chunk < count))
             compare(t, schedule->steps.in[i].chunk);
     for (size_t c = atomic_load(&t->planning->core->stats.plans) % PARTS; c < count; c += PARTS)
@@ -258,7 +260,7 @@ static void fetch(struct plan_switch *t, sl_chunk c, sl_tick deadline)
     if (t->job->marks[c] != COMES) return;
     t->job->marks[c] = IS_COMING;
     t->job->in[t->in_count++] = (struct sl_step){.chunk = c,
-                                                 .after = t->planning->core->ticks.now - 1,
+                                                 .after = t->planning->core->history.ticks.now - 1,
                                                  .deadline = deadline,
                                                  .bytes = t->job->input.chunk_bytes[c]};
 }
@@ -296,8 +298,9 @@ void sl_plan_switch(const struct sl_planning *planning, struct sl_plan_job *job,
     struct plan_switch t = {.planning = planning,
                             .job = job,
                             .planned = job->input.content,
-                            .submitted = sl_ticks_submitted(&planning->core->ticks),
-                            .launch = (size_t)(planning->core->ticks.now + 1 - job->input.first_tick)};
+                            .submitted = sl_ticks_submitted(&planning->core->history.ticks),
+                            .launch =
+                                (size_t)(planning->core->history.ticks.now + 1 - job->input.first_tick)};
     if (t.launch) {
         if (job->steps.histories)
             run_steps(&t, job->now);
@@ -312,8 +315,8 @@ void sl_plan_switch(const struct sl_planning *planning, struct sl_plan_job *job,
         compare_all(&t);
     fetch_lacking(&t);
     promise_frames(&t);
-    sl_schedule_switch(&planning->core->schedule, &job->steps, planning->core->ticks.now, job->out,
+    sl_schedule_switch(&planning->core->schedule, &job->steps, planning->core->history.ticks.now, job->out,
                        t.out_count, job->in, t.in_count);
-    sl_schedule_submitted(&planning->core->schedule, sl_ticks_submitted(&planning->core->ticks));
+    sl_schedule_submitted(&planning->core->schedule, sl_ticks_submitted(&planning->core->history.ticks));
     SL_CHECK_ALL(sl_migrator_is_valid(&planning->core->migrator));
 }

@@ -44,8 +44,8 @@ static struct sl_plan_lessons *lessons(struct sl_planning *planning)
 static bool judge(struct sl_planning *planning)
 {
     const struct sl_schedule *schedule = &planning->core->schedule;
-    sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > planning->core->ticks.now
-                          ? schedule->end_tick - planning->core->ticks.now
+    sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > planning->core->history.ticks.now
+                          ? schedule->end_tick - planning->core->history.ticks.now
                           : 0;
     uint64_t chunks = ENOUGH_CHUNKS * planning->core->arena.chunk_bytes,
              part = planning->core->budget.bytes / ENOUGH_PART;
@@ -59,7 +59,7 @@ static bool judge(struct sl_planning *planning)
  * often end where mispredictions happen. */
 static bool may_begin_anew(const struct sl_planning *planning)
 {
-    return planning->core->ticks.now >= planning->begun_anew_at + LAUNCHES_BETWEEN_PLANS;
+    return planning->core->history.ticks.now >= planning->begun_anew_at + LAUNCHES_BETWEEN_PLANS;
 }
 
 /* The first plan of a profile is made before the first launch needs it. */
@@ -83,7 +83,7 @@ static bool delay_first(struct sl_planning *planning)
 static bool find_time(struct sl_planning *planning)
 {
     const struct sl_schedule *schedule = &planning->core->schedule;
-    sl_tick now = planning->core->ticks.now;
+    sl_tick now = planning->core->history.ticks.now;
     if (is_first_of_profile(planning)) return true;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
         return may_begin_anew(planning) && judge(planning) && !delay_first(planning);
@@ -102,9 +102,9 @@ static void note_begin(struct sl_planning *planning)
     sl_decision_plan_begun(is_first_of_profile(planning) ? SL_BEGIN_PROFILE
                            : active                      ? SL_BEGIN_FOLLOWS
                                                          : SL_BEGIN_ANEW,
-                           planning->core->ticks.now);
-    planning->begun_at = planning->core->ticks.now;
-    if (!active) planning->begun_anew_at = planning->core->ticks.now;
+                           planning->core->history.ticks.now);
+    planning->begun_at = planning->core->history.ticks.now;
+    if (!active) planning->begun_anew_at = planning->core->history.ticks.now;
     planning->known_mispredictions = planning->mispredictions;
     planning->known_cancelled = planning->cancelled;
     planning->refusals = planning->came_count = planning->followed = 0;
@@ -135,8 +135,8 @@ static size_t units_for(const struct sl_planning *planning)
     const struct sl_forecast *forecast = &planning->forecast;
     if (!planning->lead_eighths) return SIZE_MAX;
     if (!planning->continues) return UNITS_WITHOUT_PLAN;
-    size_t left = planning->core->schedule.end_tick > planning->core->ticks.now
-                      ? planning->core->schedule.end_tick - planning->core->ticks.now
+    size_t left = planning->core->schedule.end_tick > planning->core->history.ticks.now
+                      ? planning->core->schedule.end_tick - planning->core->history.ticks.now
                       : 1;
     size_t units = 2 * forecast->last_units / left;
     return units > LEAST_UNITS ? units : LEAST_UNITS;
@@ -169,7 +169,8 @@ static void go_on_forecasting(struct sl_planning *planning)
 /* Counts a plan as late if the plan that it follows ended before it was ready. */
 static void note_late(struct sl_planning *planning, const struct sl_plan_job *job)
 {
-    if (!planning->continues || planning->refusals || planning->core->ticks.now + 1 <= job->input.first_tick)
+    if (!planning->continues || planning->refusals ||
+        planning->core->history.ticks.now + 1 <= job->input.first_tick)
         return;
     atomic_fetch_add(&planning->core->stats.plans_late, 1);
     if (planning->lead_eighths < EIGHTHS) planning->lead_eighths += MORE_LEAD;
@@ -192,12 +193,12 @@ static bool catch_up(struct sl_planning *planning, struct sl_plan_job *job)
     int64_t delay;
     if (!job->steps.symbols || !SL_HAS(GOES_ON) || planning->cancelled != planning->known_cancelled ||
         !sl_plan_delay(planning->core->history.predictor, planning->core->scanner.symbols, &job->steps,
-                       planning->core->ticks.now + 1, &delay))
+                       planning->core->history.ticks.now + 1, &delay))
         return false;
     sl_steps_delay(&job->steps, delay);
     job->input.first_tick += (sl_tick)delay;
     planning->known_mispredictions = planning->mispredictions;
-    return planning->core->ticks.now + 1 >= job->input.first_tick;
+    return planning->core->history.ticks.now + 1 >= job->input.first_tick;
 }
 
 /* Whether the finished plan is still useful; else *why says why not. */
@@ -209,7 +210,7 @@ static bool still_serves(struct sl_planning *planning, struct sl_plan_job *job, 
     if (planning->mispredictions != planning->known_mispredictions && !catch_up(planning, job)) return false;
     note_late(planning, job);
     *why = SL_CANCEL_LATE;
-    if (planning->core->ticks.now + 1 >= job->input.first_tick + job->serve) return false;
+    if (planning->core->history.ticks.now + 1 >= job->input.first_tick + job->serve) return false;
     *why = SL_CANCEL_STREAMS;
     return follow_streams(planning, job);
 }
@@ -294,7 +295,7 @@ static bool find_work(struct sl_planning *planning)
         const struct sl_plan_job *job = sl_planner_job(planning->planner);
         return !sl_planner_is_busy(planning->planner) &&
                (job->status || planning->cancelled != planning->known_cancelled ||
-                planning->core->ticks.now + 1 >= job->input.first_tick);
+                planning->core->history.ticks.now + 1 >= job->input.first_tick);
     }
     }
 }

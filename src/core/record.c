@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "core/core.h"
 #include "core/history.h"
 #include "move/migrator.h"
 #include "move/transfer.h"
@@ -31,19 +32,19 @@ enum { NAMES_EARLY = 8, NAMES_LATE = 64 };
 bool sl_record(struct sl_recorder *recorder, struct sl_event event)
 {
     if (!recorder->trace) return false;
-    event.tick = recorder->ticks->now;
+    event.tick = recorder->core->history.ticks.now;
     event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
     return sl_trace_push(recorder->trace, &event);
 }
 
 void sl_record_slabs(struct sl_recorder *recorder)
 {
-    uint32_t count = atomic_load(&recorder->arena->slab_count);
+    uint32_t count = atomic_load(&recorder->core->arena.slab_count);
     for (; recorder->trace && recorder->slabs_written < count; recorder->slabs_written++) {
         struct sl_event event = {.type = SL_EVENT_SLAB,
-                                 .flags = recorder->arena->slabs[recorder->slabs_written].pinned,
-                                 .id = recorder->slabs_written * recorder->arena->chunks_per_slab,
-                                 .a = recorder->arena->slabs[recorder->slabs_written].address,
+                                 .flags = recorder->core->arena.slabs[recorder->slabs_written].pinned,
+                                 .id = recorder->slabs_written * recorder->core->arena.chunks_per_slab,
+                                 .a = recorder->core->arena.slabs[recorder->slabs_written].address,
                                  .b = SL_GIB};
         if (!sl_record(recorder, event)) return; /* the next allocation tries again */
     }
@@ -55,7 +56,7 @@ static struct sl_event launch_event(const struct sl_recorder *recorder, const st
     struct sl_event event = {.type = SL_EVENT_LAUNCH,
                              .flags = (uint8_t)(launch->kind | launch->direction << 4),
                              .id = kernel,
-                             .tick = recorder->ticks->now,
+                             .tick = recorder->core->history.ticks.now,
                              .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
                              .a = (uint64_t)launch->stream,
                              .c = launch->span_count ? launch->spans[0].bytes : 0};
@@ -74,7 +75,7 @@ static struct sl_event launch_event(const struct sl_recorder *recorder, const st
 /* Writes a record for each allocation of an access, which may extend into the mappings that follow. */
 static bool push_access(const struct sl_recorder *recorder, const struct sl_access *access, uint64_t time_ns)
 {
-    const struct sl_placement *placement = recorder->placement;
+    const struct sl_placement *placement = &recorder->core->placement;
     const struct sl_slot *slot = &placement->slots[access->slot];
     uint64_t begin = access->offset, end = sl_access_end(placement, access);
     bool whole = true;
@@ -83,7 +84,7 @@ static bool push_access(const struct sl_recorder *recorder, const struct sl_acce
         struct sl_event event = {.type = SL_EVENT_ACCESS,
                                  .flags = access->only_read,
                                  .id = (uint32_t)(slot - placement->slots),
-                                 .tick = recorder->ticks->now,
+                                 .tick = recorder->core->history.ticks.now,
                                  .time_ns = time_ns,
                                  .a = begin,
                                  .b = (next ? slot->bytes : end) - begin};
@@ -97,7 +98,7 @@ static bool push_access(const struct sl_recorder *recorder, const struct sl_acce
 
 static void announce_kernel(struct sl_recorder *recorder, uint32_t kernel)
 {
-    struct sl_kernel *known = &recorder->scanner->kernels.kernels[kernel];
+    struct sl_kernel *known = &recorder->core->scanner.kernels.kernels[kernel];
     if (!kernel || known->announced == recorder->lap + 1) return;
     known->announced = recorder->lap + 1;
     sl_record(recorder, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
@@ -105,7 +106,7 @@ static void announce_kernel(struct sl_recorder *recorder, uint32_t kernel)
 
 void sl_record_allocation(struct sl_recorder *recorder, enum sl_event_type type, uint32_t slot)
 {
-    const struct sl_slot *s = &recorder->placement->slots[slot];
+    const struct sl_slot *s = &recorder->core->placement.slots[slot];
     sl_record(recorder, (struct sl_event){.type = (uint8_t)type,
                                           .id = slot,
                                           .a = s->address,
@@ -117,7 +118,7 @@ void sl_record_allocation(struct sl_recorder *recorder, enum sl_event_type type,
  * records a few, so that none is delayed much. */
 static void write_again(struct sl_recorder *recorder)
 {
-    uint32_t lap = sl_trace_lap(recorder->trace), end = recorder->placement->slot_count;
+    uint32_t lap = sl_trace_lap(recorder->trace), end = recorder->core->placement.slot_count;
     if (lap != recorder->lap) {
         recorder->lap = lap;
         recorder->slabs_written = 0;
@@ -128,7 +129,7 @@ static void write_again(struct sl_recorder *recorder)
     if (end > recorder->slots_written + SLOTS_WRITTEN_AT_ONCE)
         end = recorder->slots_written + SLOTS_WRITTEN_AT_ONCE;
     for (; recorder->slots_written < end; recorder->slots_written++) {
-        const struct sl_slot *slot = &recorder->placement->slots[recorder->slots_written];
+        const struct sl_slot *slot = &recorder->core->placement.slots[recorder->slots_written];
         struct sl_event again = {.type = SL_EVENT_ALLOC,
                                  .flags = 1,
                                  .id = recorder->slots_written,
@@ -147,8 +148,8 @@ void sl_record_launch(struct sl_recorder *recorder, const struct sl_launch *laun
     if (!recorder->trace) return;
     write_again(recorder);
     announce_kernel(recorder, usage->kernel);
-    uint64_t version = recorder->scanner->extents.version << 24 ^ recorder->lap;
-    struct sl_symbol_record *known = &recorder->scanner->symbols->records[usage->symbol];
+    uint64_t version = recorder->core->scanner.extents.version << 24 ^ recorder->lap;
+    struct sl_symbol_record *known = &recorder->core->scanner.symbols->records[usage->symbol];
     struct sl_event event = launch_event(recorder, launch, usage->kernel);
     if (usage->symbol && known->recorded && known->recorded_version == version) {
         event.d = usage->access_count ? known->recorded : 0;
@@ -159,7 +160,7 @@ void sl_record_launch(struct sl_recorder *recorder, const struct sl_launch *laun
     for (uint32_t a = 0; a < usage->access_count; a++)
         whole &= push_access(recorder, &usage->accesses[a], event.time_ns);
     if (!whole) return;
-    known->recorded = recorder->ticks->now;
+    known->recorded = recorder->core->history.ticks.now;
     known->recorded_version = version;
 }
 

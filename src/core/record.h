@@ -6,17 +6,14 @@
 #include "move/schedule.h"
 #include "trace/events.h"
 
+struct sl_core;
 struct sl_migrator;
 struct sl_stats;
-struct sl_ticks;
 struct sl_trace;
 
-/* The trace, and how far it was written. The pointers are set before anything is recorded. */
+/* The trace, and how far it was written. `core` is set before anything is recorded. */
 struct sl_recorder {
-    const struct sl_ticks *ticks;
-    const struct sl_arena *arena;
-    const struct sl_placement *placement;
-    struct sl_scanner *scanner;
+    struct sl_core *core;
     struct sl_trace *trace; /* NULL: no trace is written */
     uint32_t slabs_written; /* of the arena's slabs, in this lap */
     uint32_t lap;           /* of the trace's file (docs/words.md) for which slabs and slots are written */

@@ -278,7 +278,7 @@ static void settle_movements(struct sl_core *core)
 static void end_work(struct sl_core *core, bool device_gone)
 {
     sl_planner_stop(core->planning.planner);
-    sl_daemon_stop(core->daemon, !device_gone);
+    sl_daemon_stop(core->schedule.daemon, !device_gone);
     atomic_store(&core->migrator.failed, true);
     if (core->recorder.trace) sl_trace_emit_to(NULL, NULL);
     sl_trace_close(core->recorder.trace);
@@ -293,7 +293,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
     /* Rule 20 of docs/concurrency.md */
     core->over = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written under the lock */
-    if (!device_gone) sl_stalls_settle(&core->stalls);
+    if (!device_gone) sl_stalls_settle(&core->sampling);
     sl_schedule_cancel(&core->schedule);
     if (!device_gone) {
         sl_samples_settle(&core->sampling);
@@ -317,7 +317,7 @@ void sl_runtime_stop(bool device_gone)
     for (uint32_t c = 0; c < sl_cores_started(); c++) sl_runtime_stop_one(c, device_gone);
     struct sl_core *first = sl_cores_started() ? sl_core_started(0) : NULL;
     if (!first || !lock_for_the_last_time(&first->order)) return;
-    sl_host_share_end(&first->host_share);
+    sl_host_share_end(&sl_process_share);
     sl_unlock(&first->order);
 }
 
@@ -329,13 +329,13 @@ void sl_runtime_after_fork(void)
     forget_cores();
     sl_trace_emit_to(NULL, NULL);
     sl_report_leave();
+    sl_host_share_after_fork(&sl_process_share);
     for (uint32_t c = 0; c < sl_cores_started(); c++) {
         struct sl_core *core = sl_core_started(c);
         sl_monitor_leave(core);
-        sl_host_share_after_fork(&core->host_share);
         sl_trace_abandon(core->recorder.trace);
         core->recorder.trace = core->stats.trace = NULL;
-        core->daemon = NULL;
+        core->schedule.daemon = NULL;
         core->planning.planner = NULL;
     }
 }

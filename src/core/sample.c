@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "core/core.h"
 #include "core/demand.h"
 #include "core/history.h"
 #include "core/record.h"
@@ -50,7 +51,7 @@ struct sl_sampler {
 
 void sl_sampler_open(struct sl_sampling *sampling, uint32_t trace_sample)
 {
-    uint32_t every = sampling->recorder->trace ? trace_sample : 0;
+    uint32_t every = sampling->core->recorder.trace ? trace_sample : 0;
     if (sampling->sampler) return;
     sampling->sampler = calloc(1, sizeof *sampling->sampler);
     if (!sampling->sampler) return;
@@ -61,7 +62,7 @@ void sl_sampler_open(struct sl_sampling *sampling, uint32_t trace_sample)
 
 void sl_sampler_close(struct sl_sampling *sampling, bool device_gone)
 {
-    const struct sl_backend *backend = sampling->backend;
+    const struct sl_backend *backend = &sampling->core->backend;
     struct sl_sampler *sampler = sampling->sampler;
     sampling->sampler = NULL;
     for (int i = 0; sampler && !device_gone && i < SAMPLES; i++) {
@@ -78,11 +79,11 @@ static bool count_for_trace(struct sl_sampling *sampling, const struct sl_symbol
     struct sl_sampler *sampler = sampling->sampler;
     if (!sampler->every || ++sampler->since < sampler->every_first || !resident) return false;
     if (sampler->every == 1) return true;
-    if (sampling->history->streak < SL_STEADY_STREAK) return false;
+    if (sampling->core->history.streak < SL_STEADY_STREAK) return false;
     if (!symbol->sampled) return true;
     if (sampler->since < sampler->every) return false;
     if (symbol->sampled < sampler->round) return true;
-    if (++sampler->searched > sl_history_period(sampling->history)) {
+    if (++sampler->searched > sl_history_period(&sampling->core->history)) {
         sampler->searched = 0;
         sampler->round++;
     }
@@ -101,29 +102,32 @@ static bool is_traced_collective(const struct sl_sampler *sampler, const struct 
 static bool begin_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
 {
     struct sl_sampler *sampler = sampling->sampler;
-    bool steady = sampling->history->streak >= SL_STEADY_STREAK;
-    if (!sl_demand_is_short(sampling->demand)) return false;
-    bool frequent = sl_demand_learns_successors(sampling->demand, false) &&
-                    sl_successors_are_needed(sampling->demand->successors, sampling->history->fed);
-    if (!steady && (!frequent || sampling->ticks->now < sampler->again_at)) return false;
+    bool steady = sampling->core->history.streak >= SL_STEADY_STREAK;
+    if (!sl_demand_is_short(&sampling->core->demand)) return false;
+    bool frequent = sl_demand_learns_successors(&sampling->core->demand, false) &&
+                    sl_successors_are_needed(sampling->core->demand.successors, sampling->core->history.fed);
+    if (!steady && (!frequent || sampling->core->history.ticks.now < sampler->again_at)) return false;
     struct sl_duration *known = sl_durations_of(&sampling->durations, symbol);
-    if (!known || known->begun_in == sampling->history->iterations + 1) return false;
+    if (!known || known->begun_in == sampling->core->history.iterations + 1) return false;
     bool well = known->confirmed || known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;
-    if (known->begun && sampling->ticks->now < (well ? sampler->rare_at : sampler->again_at)) return false;
+    if (known->begun && sampling->core->history.ticks.now < (well ? sampler->rare_at : sampler->again_at))
+        return false;
     known->begun++;
-    known->begun_in = sampling->history->iterations + 1;
-    sampler->again_at = sampling->ticks->now + BETWEEN_AGAIN;
-    sampler->rare_at = sampling->ticks->now + BETWEEN_RARE + sl_mix(sampling->ticks->now) % BETWEEN_RARE;
+    known->begun_in = sampling->core->history.iterations + 1;
+    sampler->again_at = sampling->core->history.ticks.now + BETWEEN_AGAIN;
+    sampler->rare_at = sampling->core->history.ticks.now + BETWEEN_RARE +
+                       sl_mix(sampling->core->history.ticks.now) % BETWEEN_RARE;
     return true;
 }
 
 static void read_times(struct sl_sampling *sampling, const struct sl_sample *sample)
 {
-    const struct sl_backend *backend = sampling->backend;
+    const struct sl_backend *backend = &sampling->core->backend;
     uint64_t ns = backend->event_elapsed_ns(backend->self, sample->before, sample->after);
     if (!ns) return;
     sl_durations_note(&sampling->durations, sample->symbol, sample->kernel,
-                      sample->symbol == SL_NONE ? 0 : sampling->symbols->records[sample->symbol].shape, ns);
+                      sample->symbol == SL_NONE ? 0 : sampling->core->symbols.records[sample->symbol].shape,
+                      ns);
     if (!sample->traced) return;
     struct sl_event event = {.type = SL_EVENT_DURATION,
                              .flags = sample->idle,
@@ -131,14 +135,14 @@ static void read_times(struct sl_sampling *sampling, const struct sl_sample *sam
                              .tick = sample->tick,
                              .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
                              .a = ns,
-                             .b = sl_migrator_when(sampling->migrator, sample->before)};
-    sl_trace_push(sampling->recorder->trace, &event);
+                             .b = sl_migrator_when(&sampling->core->migrator, sample->before)};
+    sl_trace_push(sampling->core->recorder.trace, &event);
 }
 
 /* The newest recorded sample, if it is done: then all earlier ones of its stream are done, too. */
 static const struct sl_sample *find_passed(const struct sl_sampling *sampling)
 {
-    const struct sl_backend *backend = sampling->backend;
+    const struct sl_backend *backend = &sampling->core->backend;
     const struct sl_sampler *sampler = sampling->sampler;
     for (uint32_t i = sampler->count; i-- > 0;) {
         const struct sl_sample *sample = &sampler->samples[(sampler->first + i) % SAMPLES];
@@ -152,9 +156,9 @@ static const struct sl_sample *find_passed(const struct sl_sampling *sampling)
 
 void sl_samples_settle(struct sl_sampling *sampling)
 {
-    const struct sl_backend *backend = sampling->backend;
+    const struct sl_backend *backend = &sampling->core->backend;
     struct sl_sampler *sampler = sampling->sampler;
-    if (!sampler || atomic_load(&sampling->streams->captures)) return;
+    if (!sampler || atomic_load(&sampling->core->streams.captures)) return;
     const struct sl_sample *passed = find_passed(sampling);
     while (sampler->count) {
         struct sl_sample *sample = &sampler->samples[sampler->first % SAMPLES];
@@ -183,8 +187,8 @@ static struct sl_sample *next_place(struct sl_sampling *sampling, bool traced)
     struct sl_sampler *sampler = sampling->sampler;
     bool full = sampler->count == SAMPLES;
     if (traced ? sampler->every > 1 || full
-               : full && sampling->ticks->now >= sampler->asked_at + BETWEEN_QUESTIONS) {
-        sampler->asked_at = sampling->ticks->now;
+               : full && sampling->core->history.ticks.now >= sampler->asked_at + BETWEEN_QUESTIONS) {
+        sampler->asked_at = sampling->core->history.ticks.now;
         sl_samples_settle(sampling);
     }
     if (sampler->count == SAMPLES) return NULL;
@@ -194,14 +198,14 @@ static struct sl_sample *next_place(struct sl_sampling *sampling, bool traced)
 struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_launch *launch,
                                   sl_symbol symbol, uint32_t kernel, bool resident)
 {
-    const struct sl_backend *backend = sampling->backend;
+    const struct sl_backend *backend = &sampling->core->backend;
     struct sl_sampler *sampler = sampling->sampler;
-    struct sl_symbol_record *known = &sampling->symbols->records[symbol];
+    struct sl_symbol_record *known = &sampling->core->symbols.records[symbol];
     bool collective = is_traced_collective(sampler, launch);
     bool in_turn = !collective && count_for_trace(sampling, known, resident), traced = collective || in_turn;
     if (sampler->refused || (!traced && !(resident && begin_for_plan(sampling, symbol)))) return NULL;
-    if (atomic_load_explicit(&sampling->streams->captures, memory_order_relaxed)) return NULL;
-    if (sl_ticks_submitted(sampling->ticks) != launch->tick - 1)
+    if (atomic_load_explicit(&sampling->core->streams.captures, memory_order_relaxed)) return NULL;
+    if (sl_ticks_submitted(&sampling->core->history.ticks) != launch->tick - 1)
         return NULL; /* another thread's launch may come between the events */
     struct sl_sample *sample = next_place(sampling, traced);
     if (!sample) return NULL;
@@ -226,58 +230,61 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
 
 void sl_sample_record(struct sl_sampling *sampling, const struct sl_sample *sample, sl_stream stream)
 {
-    const struct sl_backend *backend = sampling->backend;
-    if (sample->traced) sl_migrator_tie_clock(sampling->migrator);
+    const struct sl_backend *backend = &sampling->core->backend;
+    if (sample->traced) sl_migrator_tie_clock(&sampling->core->migrator);
     if (backend->event_record(backend->self, sample->before, stream) == SL_OK) return;
-    sl_lock(sampling->order);
+    sl_lock(&sampling->core->order);
     if (sampling->sampler) sampling->sampler->refused = true;
-    sl_unlock(sampling->order);
+    sl_unlock(&sampling->core->order);
 }
 
 void sl_sample_end(struct sl_sampling *sampling, struct sl_sample *sample, const struct sl_launch *launch,
                    bool ok)
 {
-    const struct sl_backend *backend = sampling->backend;
-    sl_lock(sampling->order);
+    const struct sl_backend *backend = &sampling->core->backend;
+    sl_lock(&sampling->core->order);
     /* Another thread's launch meanwhile may lie between the events. */
-    bool alone = sampling->ticks->now == launch->tick && !atomic_load(&sampling->streams->captures) &&
-                 !sampling->sampler->refused;
-    sl_unlock(sampling->order);
+    bool alone = sampling->core->history.ticks.now == launch->tick &&
+                 !atomic_load(&sampling->core->streams.captures) && !sampling->sampler->refused;
+    sl_unlock(&sampling->core->order);
     bool idle =
         ok && alone && sample->traced && sl_is_yes(backend->event_done(backend->self, sample->before));
     bool recorded =
         ok && alone && backend->event_record(backend->self, sample->after, launch->stream) == SL_OK;
-    sl_lock(sampling->order);
+    sl_lock(&sampling->core->order);
     sample->idle = idle;
     sample->state = recorded ? RUNNING : DROPPED;
-    sl_unlock(sampling->order);
+    sl_unlock(&sampling->core->order);
 }
 
 /* --- stall */
 
-static void settle(struct sl_stalls *stalls, struct sl_stall *stall)
+static void settle(struct sl_sampling *sampling, struct sl_stall *stall)
 {
-    const struct sl_backend *backend = stalls->backend;
-    struct sl_link_direction *in = &stalls->migrator->in;
+    const struct sl_backend *backend = &sampling->core->backend;
+    struct sl_link_direction *in = &sampling->core->migrator.in;
     uint64_t sequence = stall->in_sequence;
     stall->in_sequence = 0;
     if (!sl_link_direction_has_event(in, sequence)) return;
     uint64_t ns =
         backend->event_elapsed_ns(backend->self, stall->reached, sl_link_direction_event(in, sequence));
     if (!ns) return;
-    struct sl_counts *counts[] = {&stalls->stats->total, &stalls->stats->iterations[stall->iteration]};
+    struct sl_counts *counts[] = {&sampling->core->stats.total,
+                                  &sampling->core->stats.iterations[stall->iteration]};
     for (int i = 0; i < 2; i++) {
         atomic_fetch_add(&counts[i]->stall_ns, ns);
         atomic_fetch_add(&counts[i]->stalls, 1);
     }
-    sl_record(stalls->recorder, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
+    sl_record(&sampling->core->recorder,
+              (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
 }
 
 /* Makes the first stall of a step the mark, unless the mark is newer. The stall's entry gets the event of the
  * mark before. *steps: between the two. */
-static bool set_mark(struct sl_stalls *stalls, struct sl_stall *stall, uint32_t *steps)
+static bool set_mark(struct sl_sampling *sampling, struct sl_stall *stall, uint32_t *steps)
 {
-    const struct sl_backend *backend = stalls->backend;
+    struct sl_stalls *stalls = &sampling->stalls;
+    const struct sl_backend *backend = &sampling->core->backend;
     struct sl_step_mark *mark = &stalls->mark;
     sl_event_handle before = mark->reached;
     if (before && stall->step <= mark->step) return false;
@@ -292,9 +299,10 @@ static bool set_mark(struct sl_stalls *stalls, struct sl_stall *stall, uint32_t 
 
 /* Begins with the newest stall: if a stream has passed that, it has passed its earlier ones, so the driver is
  * not asked about them. */
-void sl_stalls_settle(struct sl_stalls *stalls)
+void sl_stalls_settle(struct sl_sampling *sampling)
 {
-    const struct sl_backend *backend = stalls->backend;
+    struct sl_stalls *stalls = &sampling->stalls;
+    const struct sl_backend *backend = &sampling->core->backend;
     sl_stream passed = NULL;
     bool any = false, marked = false;
     uint32_t steps = 0;
@@ -305,41 +313,44 @@ void sl_stalls_settle(struct sl_stalls *stalls)
         if (!reached && !sl_is_yes(backend->event_done(backend->self, stall->reached))) continue;
         if (!reached) passed = stall->stream;
         any = true;
-        if (!sl_migrator_done(stalls->migrator, &stalls->migrator->in, stall->in_sequence)) continue;
-        settle(stalls, stall);
-        if (stall->first && !marked) marked = set_mark(stalls, stall, &steps);
+        if (!sl_migrator_done(&sampling->core->migrator, &sampling->core->migrator.in, stall->in_sequence))
+            continue;
+        settle(sampling, stall);
+        if (stall->first && !marked) marked = set_mark(sampling, stall, &steps);
     }
     if (!marked) return;
-    uint64_t stall_ns = atomic_load(&stalls->stats->total.stall_ns);
+    uint64_t stall_ns = atomic_load(&sampling->core->stats.total.stall_ns);
     stalls->step_stall_ns = stalls->step_ns ? (stall_ns - stalls->mark.stall_ns) / steps : 0;
     stalls->mark.stall_ns = stall_ns;
 }
 
-void sl_stalls_step(struct sl_stalls *stalls)
+void sl_stalls_step(struct sl_sampling *sampling)
 {
-    stalls->steps++;
+    sampling->stalls.steps++;
 }
 
-void sl_stalls_close(struct sl_stalls *stalls, bool device_gone)
+void sl_stalls_close(struct sl_sampling *sampling, bool device_gone)
 {
-    const struct sl_backend *backend = stalls->backend;
+    struct sl_stalls *stalls = &sampling->stalls;
+    const struct sl_backend *backend = &sampling->core->backend;
     for (uint32_t i = 0; i < SL_STALLS && !device_gone; i++)
         if (stalls->at[i].reached) backend->event_delete(backend->self, stalls->at[i].reached);
     if (stalls->mark.reached && !device_gone) backend->event_delete(backend->self, stalls->mark.reached);
 }
 
-struct sl_stall *sl_stall_new(struct sl_stalls *stalls)
+struct sl_stall *sl_stall_new(struct sl_sampling *sampling)
 {
+    struct sl_stalls *stalls = &sampling->stalls;
     struct sl_stall *stall = &stalls->at[stalls->next % SL_STALLS];
-    if (stalls->next % SL_STALLS == 0 && stall->in_sequence) sl_stalls_settle(stalls);
+    if (stalls->next % SL_STALLS == 0 && stall->in_sequence) sl_stalls_settle(sampling);
     stalls->next++;
     bool given = atomic_load(&stall->given); /* its thread has not enqueued its wait yet */
-    if (given || stall->in_sequence) SL_COUNT(stalls->stats, unmeasured_stalls, 1);
+    if (given || stall->in_sequence) SL_COUNT(&sampling->core->stats, unmeasured_stalls, 1);
     if (given) return NULL;
     stall->in_sequence = 0;
-    if (!sl_backend_has_timed_event(stalls->backend, &stall->reached)) return NULL;
-    stall->tick = stalls->ticks->now;
-    stall->iteration = (uint32_t)atomic_load(&stalls->stats->iteration);
+    if (!sl_backend_has_timed_event(&sampling->core->backend, &stall->reached)) return NULL;
+    stall->tick = sampling->core->history.ticks.now;
+    stall->iteration = (uint32_t)atomic_load(&sampling->core->stats.iteration);
     stall->step = stalls->steps;
     stall->first = stalls->last_first != stalls->steps;
     stalls->last_first = stalls->steps;
@@ -347,12 +358,12 @@ struct sl_stall *sl_stall_new(struct sl_stalls *stalls)
     return stall;
 }
 
-void sl_stall_wait(struct sl_stalls *stalls, struct sl_stall *stall, sl_stream stream, uint64_t sequence)
+void sl_stall_wait(struct sl_sampling *sampling, struct sl_stall *stall, sl_stream stream, uint64_t sequence)
 {
-    const struct sl_backend *backend = stalls->backend;
+    const struct sl_backend *backend = &sampling->core->backend;
     if (stall) stall->stream = stream;
     bool measured = stall && backend->event_record(backend->self, stall->reached, stream) == SL_OK;
-    sl_migrator_wait(stalls->migrator, &stalls->migrator->in, sequence, stream);
+    sl_migrator_wait(&sampling->core->migrator, &sampling->core->migrator.in, sequence, stream);
     if (measured) atomic_store(&stall->in_sequence, sequence);
     if (stall) atomic_store(&stall->given, false);
 }

@@ -12,7 +12,8 @@
 /* The last launch; UINT64_MAX if a launch has begun that may reach the driver only later. */
 static sl_tick all_submitted(const struct sl_core *core)
 {
-    return sl_ticks_submitted(&core->ticks) == core->ticks.now ? core->ticks.now : UINT64_MAX;
+    return sl_ticks_submitted(&core->history.ticks) == core->history.ticks.now ? core->history.ticks.now
+                                                                               : UINT64_MAX;
 }
 
 struct sl_sync_mark sl_runtime_synchronizing(void)
@@ -34,7 +35,7 @@ void sl_runtime_synchronized(struct sl_sync_mark before)
     sl_lock(&core->order);
     sl_frees_pass(&core->reuse.frees,
                   SL_GUARD(PASSED_BEFORE) ? before.frees : sl_frees_now(&core->reuse.frees));
-    if (core->ticks.now == before.tick || !SL_GUARD(QUIET_BEFORE)) { /* no launch began meanwhile */
+    if (core->history.ticks.now == before.tick || !SL_GUARD(QUIET_BEFORE)) { /* no launch began meanwhile */
         sl_streams_are_idle(&core->streams);
         sl_joins_end(&core->reuse);
         sl_behind_synchronized(&core->migrator.behind);

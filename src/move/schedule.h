@@ -47,6 +47,8 @@ struct sl_steps {
     uint64_t budget_bytes;
 };
 
+struct sl_daemon;
+
 struct sl_schedule {
     struct sl_migrator *migrator;
     _Atomic bool active;
@@ -61,6 +63,7 @@ struct sl_schedule {
     _Atomic uint32_t next_out, next_in;
 
     struct sl_fences fences;
+    struct sl_daemon *daemon; /* carries it out; NULL: inline mode */
 };
 
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_migrator *migrator);

@@ -30,10 +30,11 @@ struct sl_streams {
     /* Bits of the streams used since the program last waited for its whole context. Written under the order
      * lock, by the functions below. */
     _Atomic uint64_t active;
-    struct sl_waits gone;          /* events behind work of streams destroyed since then */
-    _Atomic int captures;          /* stream captures under way or about to begin, in the process */
-    _Atomic uint64_t capture_ends; /* how often a capture was about to end */
-    _Atomic uint32_t beginning;    /* calls under way that may make a stream capture */
+    struct sl_waits gone;             /* events behind work of streams destroyed since then */
+    _Atomic int captures;             /* stream captures under way or about to begin, in the process */
+    _Atomic uint64_t capture_ends;    /* how often a capture was about to end */
+    _Atomic bool captured_collective; /* a collective was captured into a graph at some time */
+    _Atomic uint32_t beginning;       /* calls under way that may make a stream capture */
 };
 
 /* The serial of stream number `s`; 0: several streams share the number. */

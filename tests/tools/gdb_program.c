@@ -56,7 +56,7 @@ static void carry_out(sl_chunk leaves, sl_chunk comes)
 {
     uint64_t bytes[64];
     struct sl_steps steps;
-    sl_tick first = core->ticks.now + 1;
+    sl_tick first = core->history.ticks.now + 1;
     for (int c = 0; c < 64; c++) bytes[c] = CHUNK;
     struct sl_plan_action actions[] = {{SL_ACTION_EVICT, leaves, first, first + 2, SL_NONE},
                                        {SL_ACTION_POPULATE, comes, first, first + 2, 0},

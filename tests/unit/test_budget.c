@@ -317,8 +317,9 @@ static void the_driver_is_asked_seldom_and_never_beside_a_capture(void **state)
 static void broken_budgets_are_found(void **state)
 {
     (void)state;
-    const struct sl_policy_traits *moved = sl_policy_traits(SL_POLICY_PLAN);
-    struct sl_budget budget = {.policy = moved, .bytes = 32 * SL_MIB, .watch.free_at_start = 40 * SL_MIB};
+    static struct sl_core core;
+    core.policy = sl_policy_traits(SL_POLICY_PLAN);
+    struct sl_budget budget = {.core = &core, .bytes = 32 * SL_MIB, .watch.free_at_start = 40 * SL_MIB};
     assert_true(sl_budget_is_valid(&budget));
     assert_breaks(budget.bytes, SL_LEAST_BUDGET - SL_BLOCK_BYTES, sl_budget_is_valid(&budget));
     assert_breaks(budget.bytes, 42 * SL_MIB, sl_budget_is_valid(&budget));
@@ -328,7 +329,7 @@ static void broken_budgets_are_found(void **state)
     assert_true(sl_budget_is_valid(&budget));
     budget.charged_bytes = -1;
     assert_true(sl_budget_is_valid(&budget));
-    budget.policy = sl_policy_traits(SL_POLICY_DRIVER);
+    core.policy = sl_policy_traits(SL_POLICY_DRIVER);
     budget.bytes = 42 * SL_MIB; /* the driver's budget is its own */
     assert_true(sl_budget_is_valid(&budget));
 }

@@ -160,9 +160,9 @@ static void use_all_parts(struct sl_core *core)
     struct sl_launch launch = {.tick = 1};
     struct sl_free_stream stream = {.handle = (sl_stream)16};
     (void)sl_place(&core->placement, CHUNK, 1, &slot);
-    (void)sl_stall_new(&core->stalls);
+    (void)sl_stall_new(&core->sampling);
     sl_core_under_pressure(core);
-    core->ticks.now = core->ticks.open[launch.tick] = launch.tick;
+    core->history.ticks.now = core->history.ticks.open[launch.tick] = launch.tick;
     core->history.streak = SL_STEADY_STREAK;
     (void)sl_sample_begin(&core->sampling, &launch, 0, 0, true);
     sl_points_void(&core->reuse.frees, sl_points_record(&core->reuse.frees, &stream, 1));
@@ -242,7 +242,7 @@ static void threads_are_for_policies_that_move_ahead(void **state)
         options.policy = cases[i].policy;
         options.daemon = cases[i].daemon;
         struct sl_core *core = built_core();
-        assert_int_equal(core->daemon != NULL, cases[i].threads);
+        assert_int_equal(core->schedule.daemon != NULL, cases[i].threads);
         assert_int_equal(core->planning.planner != NULL, cases[i].plans_ahead);
         if (core->planning.planner)
             assert_int_equal(sl_planner_is_here(core->planning.planner), !cases[i].threads);

@@ -154,11 +154,14 @@ static void steps_of_chunks_that_there_are_not(void **state)
 {
     (void)state;
     uint64_t bytes[1] = {CHUNK};
-    struct sl_plan_action actions[] = {{SL_ACTION_EVICT, 0, core->ticks.now, core->ticks.now + 2, SL_NONE},
-                                       {SL_ACTION_FETCH, 0, core->ticks.now, core->ticks.now + 2, SL_NONE}};
+    struct sl_plan_action actions[] = {
+        {SL_ACTION_EVICT, 0, core->history.ticks.now, core->history.ticks.now + 2, SL_NONE},
+        {SL_ACTION_FETCH, 0, core->history.ticks.now, core->history.ticks.now + 2, SL_NONE}};
     struct sl_plan plan = {.actions = actions, .action_count = 2};
-    struct sl_plan_input input = {
-        .first_tick = core->ticks.now + 1, .launch_count = 3, .chunk_bytes = bytes, .budget_bytes = SL_GIB};
+    struct sl_plan_input input = {.first_tick = core->history.ticks.now + 1,
+                                  .launch_count = 3,
+                                  .chunk_bytes = bytes,
+                                  .budget_bytes = SL_GIB};
     struct sl_steps steps;
     struct sl_pending pending;
     assert_int_equal(sl_steps_new(&plan, &input, 3, 0, &steps), SL_OK);
@@ -169,7 +172,7 @@ static void steps_of_chunks_that_there_are_not(void **state)
     sl_steps_free(&steps);
     uint64_t out = core->migrator.out.issued, in = core->migrator.in.issued;
     struct sl_schedule_batch batch;
-    sl_schedule_begin(&core->schedule, core->ticks.now + 1, true, &batch);
+    sl_schedule_begin(&core->schedule, core->history.ticks.now + 1, true, &batch);
     sl_schedule_issue(&core->schedule, &batch);
     assert_int_equal(sl_checks_failed(), 2);
     assert_false(sl_schedule_peek(&core->schedule, true, &pending));

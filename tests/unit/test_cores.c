@@ -1,4 +1,5 @@
 /* Several cores in one process: whose call it is, and whose memory. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,9 +77,9 @@ static void a_launch_ends_where_it_began(void **state)
     struct sl_launch launch = core_kernel(&kernel, parameters, 1);
     sl_runtime_launch_begin(&launch);
     sl_cores_turn_to(start_another());
-    assert_true(sl_ticks_submitted(&first->ticks) < launch.tick);
+    assert_true(sl_ticks_submitted(&first->history.ticks) < launch.tick);
     sl_runtime_launch_end(&launch, true);
-    assert_int_equal(sl_ticks_submitted(&first->ticks), launch.tick);
+    assert_int_equal(sl_ticks_submitted(&first->history.ticks), launch.tick);
     sl_cores_turn_to(0);
     core_end_child(true);
 }
@@ -132,17 +133,21 @@ static void many_follow_each_other(void **state)
     core_end_child(sl_cores_owner(kept, &owner) && owner == 0);
 }
 
+/* And no file of the program is closed in it. */
 static void a_child_has_none_of_them(void **state)
 {
     (void)state;
     if (!core_in_child("thread")) return;
     uint64_t address = core_take(SL_MIB);
+    int input = open("/dev/null", O_RDONLY);
+    dup2(input, 0);
     start_another();
     int status;
     pid_t child = fork();
     if (!child) {
         sl_runtime_after_fork();
-        _exit(sl_runtime_running() || sl_core_of(address) || sl_core_numbered(1) ? 1 : 0);
+        bool is_closed = fcntl(0, F_GETFD) < 0;
+        _exit(sl_runtime_running() || sl_core_of(address) || sl_core_numbered(1) || is_closed ? 1 : 0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     core_end_child(status == 0);

@@ -253,7 +253,7 @@ static uint32_t next_use(const struct sl_core *core, int block)
 {
     const struct sl_steps *steps = &core->schedule.steps;
     return sl_planned_uses_next(&steps->uses, sl_arena_chunk(&core->arena, blocks[block]),
-                                (size_t)(core->ticks.now + 1 - steps->first_tick) + 1);
+                                (size_t)(core->history.ticks.now + 1 - steps->first_tick) + 1);
 }
 
 static bool is_resident(const struct sl_core *core, int block)
@@ -276,7 +276,7 @@ static void what_odd_launches_took_is_planned_anew(void **state)
         while (is_resident(core, block)) block++;
         launch(&blocks[block], 1000 + (uint32_t)odd);
     }
-    for (int i = at; core->schedule.generation == generation && core->ticks.now + 8 < end; i++)
+    for (int i = at; core->schedule.generation == generation && core->history.ticks.now + 8 < end; i++)
         launch(&blocks[i % BLOCKS], 1);
     assert_true(core->schedule.active);
     assert_int_equal(core->stats.total.mispredictions, 0);

@@ -100,7 +100,7 @@ static void it_says_what_follows(void **state)
     begin(&forecast);
     finish(&forecast, SIZE_MAX, false);
     struct sl_plan_input input = sl_forecast_input(&forecast);
-    assert_int_equal(input.first_tick, sl_core_running()->ticks.now + 1);
+    assert_int_equal(input.first_tick, sl_core_running()->history.ticks.now + 1);
     assert_in_range(input.launch_count, 3 * PERIOD, 1000);
     assert_in_range(forecast.served_launches, PERIOD, input.launch_count / 2);
     for (size_t t = 0; t < input.launch_count; t++) {
@@ -148,7 +148,7 @@ static void neither_does_what_happens_meanwhile(void **state)
         begin(&sliced);
         finish(&whole, SIZE_MAX, false);
         finish(&sliced, units, true);
-        assert_same(&whole, &sliced, sl_core_running()->ticks.now + 1 - whole.first_tick);
+        assert_same(&whole, &sliced, sl_core_running()->history.ticks.now + 1 - whole.first_tick);
         sl_forecast_close(&whole);
         sl_forecast_close(&sliced);
     }
@@ -166,7 +166,7 @@ static void one_goes_on_where_the_other_ends(void **state)
     memcpy(first.at_end.content, first.stock.content, first.chunks * sizeof *first.stock.content);
     assert_int_equal(sl_forecast_continue(&first), SL_OK);
     finish(&first, 50, false);
-    while (sl_core_running()->ticks.now + 1 < end) next();
+    while (sl_core_running()->history.ticks.now + 1 < end) next();
     begin(&fresh);
     finish(&fresh, SIZE_MAX, false);
     assert_int_equal(first.first_tick, fresh.first_tick);

@@ -184,12 +184,12 @@ static void launches_that_are_captured_are_left_alone(void **state)
     assert_int_equal(captured.tick, 0);
     sl_runtime_launch_end(&captured, true);
     assert_int_equal(core->history.fed, fed);
-    assert_int_equal(core->ticks.now, 1);
+    assert_int_equal(core->history.ticks.now, 1);
     core_launch(other);
-    assert_int_equal(core->ticks.now, 2);
+    assert_int_equal(core->history.ticks.now, 2);
     sl_runtime_capture(-1);
     core_launch(captured);
-    core_end_child(core->ticks.now == 3 && core->history.fed == fed + 2);
+    core_end_child(core->history.ticks.now == 3 && core->history.fed == fed + 2);
 }
 
 /* What leaves behind a launch must not leave before the driver has it. */
@@ -197,7 +197,7 @@ static void a_launch_is_submitted_when_it_ends(void **state)
 {
     (void)state;
     if (!core_in_child("inline")) return;
-    const struct sl_ticks *ticks = &sl_core_running()->ticks;
+    const struct sl_ticks *ticks = &sl_core_running()->history.ticks;
     uint64_t block = core_take(CHUNK);
     void *parameters[] = {&block, &block};
     struct sl_launch open[SL_OPEN_LAUNCHES + 1];
@@ -288,7 +288,7 @@ static void a_footprint_is_what_the_launch_would_touch(void **state)
     struct sl_footprint *footprint = sl_runtime_footprint(&launch);
     assert_non_null(footprint);
     first = second = inside = 0; /* the parameters are not read any more */
-    assert_int_equal(core->ticks.now, 0);
+    assert_int_equal(core->history.ticks.now, 0);
     assert_int_equal(core->history.fed, fed);
     assert_int_equal(footprint->count, 2);
     first = footprint->words[0].address;
@@ -296,7 +296,7 @@ static void a_footprint_is_what_the_launch_would_touch(void **state)
     assert_int_equal(inside % CHUNK, 4096);
     assert_false(is_resident(first) || is_resident(inside));
     core_launch((struct sl_launch){.kind = SL_LAUNCH_GRAPH, .footprint = footprint});
-    assert_int_equal(core->ticks.now, 1);
+    assert_int_equal(core->history.ticks.now, 1);
     free(footprint);
     core_end_child(is_resident(first) && is_resident(inside));
 }

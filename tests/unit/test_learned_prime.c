@@ -131,7 +131,7 @@ static void what_is_rehearsed_has_not_happened(void **state)
     assert_true(placement->peak_placed_bytes == 0 && placement->live_at_peak == 0);
     assert_true(core->arena.peak_chunks_used == 0 && core->arena.virtual_bytes_used == 0);
     assert_int_equal(core->history.fed, 0);
-    assert_int_equal(core->ticks.now, 0);
+    assert_int_equal(core->history.ticks.now, 0);
     assert_false(core->budget.pressure);
     assert_int_equal(placement->slots[1].interior_count, 1); /* where a launch was given a part of it */
     assert_int_equal(placement->slots[1].interior[0], 4096);

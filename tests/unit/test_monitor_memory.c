@@ -36,7 +36,7 @@ static void end_unless(bool good, int status)
 static void step_ends(void)
 {
     const struct sl_core *core = sl_core_running();
-    sl_scan_step(&memory, core->placement.allocations, core->ticks.now);
+    sl_scan_step(&memory, core->placement.allocations, core->history.ticks.now);
 }
 
 static bool scan(uint64_t asked)

@@ -61,7 +61,7 @@ static int start(void **state)
     sl_migrator_lock(migrator);
     sl_migrator_evict(migrator, gone, NULL, SL_CAUSE_DEMAND);
     sl_migrator_evict(migrator, other, NULL, SL_CAUSE_DEMAND);
-    first = core->ticks.now + 1;
+    first = core->history.ticks.now + 1;
     struct sl_plan_action actions[] = {{SL_ACTION_EVICT, goes, first, first + 2, SL_NONE},
                                        {SL_ACTION_EVICT, stays, first + 1, first + 3, SL_NONE},
                                        {SL_ACTION_FETCH, gone, first, first + 2, 0},

@@ -169,7 +169,7 @@ static void plan_two(struct sl_core *core, const uint64_t *chunks)
 {
     struct sl_plan_action actions[2];
     uint64_t bytes[64] = {0};
-    sl_tick now = core->ticks.now;
+    sl_tick now = core->history.ticks.now;
     sl_lock(&core->migrator.out.lock);
     sl_lock(&core->migrator.in.lock);
     for (int i = 0; i < 2; i++) {
@@ -203,7 +203,7 @@ static void check_late(bool everything)
         for (int c = 0; c < 2; c++) use(chunks[c]);
         plan_two(core, chunks);
         struct sl_schedule_batch batch;
-        sl_schedule_begin(&core->schedule, core->ticks.now + 1, everything, &batch);
+        sl_schedule_begin(&core->schedule, core->history.ticks.now + 1, everything, &batch);
         sl_schedule_issue(&core->schedule, &batch);
         assert_true(is_resident(chunks[0]));
         assert_int_equal(is_resident(chunks[1]), everything);

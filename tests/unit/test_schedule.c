@@ -50,8 +50,10 @@ static void carry_out(struct sl_plan_action *actions, size_t count)
     uint64_t bytes[64];
     for (int c = 0; c < 64; c++) bytes[c] = CHUNK;
     struct sl_plan plan = {.actions = actions, .action_count = count};
-    struct sl_plan_input input = {
-        .first_tick = core->ticks.now + 1, .launch_count = 3, .chunk_bytes = bytes, .budget_bytes = SL_GIB};
+    struct sl_plan_input input = {.first_tick = core->history.ticks.now + 1,
+                                  .launch_count = 3,
+                                  .chunk_bytes = bytes,
+                                  .budget_bytes = SL_GIB};
     struct sl_steps steps;
     assert_int_equal(sl_steps_new(&plan, &input, 3, 0, &steps), SL_OK);
     sl_lock(&core->migrator.out.lock);
@@ -88,7 +90,7 @@ static void end(sl_tick tick)
 static void what_leaves_after_a_launch_does_not_wait_for_the_next(void **state)
 {
     (void)state;
-    sl_tick first = core->ticks.now + 3;
+    sl_tick first = core->history.ticks.now + 3;
     sl_chunk goes = chunk_of(used_block()), stays = chunk_of(used_block());
     struct sl_plan_action actions[] = {{SL_ACTION_EVICT, goes, first, first + 2, SL_NONE},
                                        {SL_ACTION_EVICT, stays, first + 1, first + 2, SL_NONE}};
@@ -103,7 +105,7 @@ static void what_leaves_after_a_launch_does_not_wait_for_the_next(void **state)
 static void what_is_freed_behind_a_launch_is_not_copied(void **state)
 {
     (void)state;
-    sl_tick first = core->ticks.now + 3;
+    sl_tick first = core->history.ticks.now + 3;
     sl_chunk goes = chunk_of(used_block()), other = chunk_of(used_block());
     uint64_t before = sl_stats_bytes(core->stats.total.bytes_out);
     struct sl_plan_action actions[] = {{SL_ACTION_DISCARD, goes, first, first + 2, SL_NONE},
@@ -128,7 +130,7 @@ static void what_is_freed_behind_a_launch_is_not_copied(void **state)
 static void what_is_about_to_die_is_not_brought(void **state)
 {
     (void)state;
-    sl_tick first = core->ticks.now + 2;
+    sl_tick first = core->history.ticks.now + 2;
     sl_chunk comes = chunk_of(used_block());
     struct sl_plan_action actions[] = {{SL_ACTION_POPULATE, comes, first, first + 2, SL_NONE}};
     struct sl_pending pending;
@@ -165,7 +167,7 @@ static void a_frame_that_grows_is_kept_from_evictions(void **state)
     struct sl_backend watched = *core->migrator.backend;
     const struct sl_backend *backend = core->migrator.backend;
     sl_chunk comes = chunk_of(used_block()), grows = chunk_of(used_block());
-    sl_tick first = core->ticks.now + 1;
+    sl_tick first = core->history.ticks.now + 1;
     sl_migrator_lock(&core->migrator);
     assert_int_not_equal(sl_migrator_evict(&core->migrator, comes, NULL, SL_CAUSE_DEMAND), 0);
     assert_int_not_equal(sl_migrator_evict(&core->migrator, grows, NULL, SL_CAUSE_DEMAND), 0);

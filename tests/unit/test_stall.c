@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/history.h"
-#include "core/sample.h"
+#include "core/core.h"
 #include "noted_device.h"
 #include "trace_file.h"
 
@@ -39,11 +38,7 @@ static void recording(void)
     assert_int_equal(device.wait_count, waits_before);
 }
 
-static struct sl_ticks ticks;
-static struct sl_stats stats;
-static struct sl_migrator migrator;
-static struct sl_recorder recorder;
-static struct sl_stalls stalls;
+static struct sl_core core;
 static int program, other; /* their addresses are the streams that launch */
 
 static int begin(void **state)
@@ -54,18 +49,13 @@ static int begin(void **state)
     device.backend.event_elapsed_ns = event_elapsed_ns;
     device.recording = recording;
     reached_ns = waits_before = 0;
-    ticks = (struct sl_ticks){.now = 1};
-    memset(&stats, 0, sizeof stats);
-    memset(&migrator, 0, sizeof migrator);
-    memset(&stalls, 0, sizeof stalls);
-    recorder = (struct sl_recorder){.ticks = &ticks};
-    migrator.backend = stalls.backend = &device.backend;
-    stalls.ticks = &ticks;
-    stalls.migrator = &migrator;
-    stalls.stats = &stats;
-    stalls.recorder = &recorder;
-    return sl_link_direction_init(&migrator.in, &device.backend, &device.in, SL_LOCK_IN) ||
-                   sl_stats_init(&stats)
+    memset(&core, 0, sizeof core);
+    core.sampling.core = core.recorder.core = &core;
+    core.backend = device.backend;
+    core.migrator.backend = &core.backend;
+    core.history.ticks.now = 1;
+    return sl_link_direction_init(&core.migrator.in, &device.backend, &device.in, SL_LOCK_IN) ||
+                   sl_stats_init(&core.stats)
                ? -1
                : 0;
 }
@@ -73,10 +63,10 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    sl_stalls_close(&stalls, false);
-    sl_link_direction_close(&migrator.in, &device.backend);
+    sl_stalls_close(&core.sampling, false);
+    sl_link_direction_close(&core.migrator.in, &device.backend);
     assert_int_equal(device.deleted, device.made);
-    sl_stats_close(&stats);
+    sl_stats_close(&core.stats);
     return 0;
 }
 
@@ -86,9 +76,9 @@ static uint64_t fetch(uint64_t end_ns)
     enum sl_status status = SL_OK;
     device.now_ns = end_ns;
     waits_before = device.wait_count;
-    sl_lock(&migrator.in.lock);
-    uint64_t sequence = sl_link_direction_submitted(&migrator.in, &device.backend, false, &status);
-    sl_unlock(&migrator.in.lock);
+    sl_lock(&core.migrator.in.lock);
+    uint64_t sequence = sl_link_direction_submitted(&core.migrator.in, &device.backend, false, &status);
+    sl_unlock(&core.migrator.in.lock);
     assert_int_equal(status, SL_OK);
     return sequence;
 }
@@ -96,14 +86,14 @@ static uint64_t fetch(uint64_t end_ns)
 /* A launch whose stream gets to it at this time and then waits for the fetch. */
 static void launch_on(int *stream, uint64_t at_ns, uint64_t sequence)
 {
-    ticks.now++;
-    struct sl_stall *stall = sl_stall_new(&stalls);
+    core.history.ticks.now++;
+    struct sl_stall *stall = sl_stall_new(&core.sampling);
     device.now_ns = at_ns;
     waits_before = device.wait_count;
-    sl_stall_wait(&stalls, stall, stream, sequence);
+    sl_stall_wait(&core.sampling, stall, stream, sequence);
     assert_int_equal(device.wait_count, waits_before + 1);
     assert_ptr_equal(device.waits[waits_before].stream, stream);
-    assert_ptr_equal(device.waits[waits_before].event, sl_link_direction_event(&migrator.in, sequence));
+    assert_ptr_equal(device.waits[waits_before].event, sl_link_direction_event(&core.migrator.in, sequence));
 }
 
 static void launch(uint64_t at_ns, uint64_t sequence)
@@ -114,7 +104,7 @@ static void launch(uint64_t at_ns, uint64_t sequence)
 static void settle_at(uint64_t now_ns)
 {
     reached_ns = now_ns;
-    sl_stalls_settle(&stalls);
+    sl_stalls_settle(&core.sampling);
 }
 
 static void a_stall_is_counted_once_when_it_is_over(void **state)
@@ -122,13 +112,13 @@ static void a_stall_is_counted_once_when_it_is_over(void **state)
     (void)state;
     launch(1000, fetch(1470));
     settle_at(999);
-    assert_int_equal(stats.total.stalls, 0);
+    assert_int_equal(core.stats.total.stalls, 0);
     settle_at(1200); /* its stream waits */
-    assert_int_equal(stats.total.stalls, 0);
+    assert_int_equal(core.stats.total.stalls, 0);
     for (int i = 0; i < 3; i++) {
         settle_at(1470);
-        assert_int_equal(stats.total.stalls, 1);
-        assert_int_equal(stats.total.stall_ns, 470);
+        assert_int_equal(core.stats.total.stalls, 1);
+        assert_int_equal(core.stats.total.stall_ns, 470);
     }
 }
 
@@ -139,9 +129,9 @@ static void a_fetch_that_was_there_first_is_no_stall(void **state)
     launch(3000, fetch(2000));
     settle_at(2500);
     settle_at(3000);
-    assert_int_equal(stats.total.stalls, 0);
-    assert_int_equal(stats.total.stall_ns, 0);
-    assert_int_equal(stalls.at[0].in_sequence, 0);
+    assert_int_equal(core.stats.total.stalls, 0);
+    assert_int_equal(core.stats.total.stall_ns, 0);
+    assert_int_equal(core.sampling.stalls.at[0].in_sequence, 0);
 }
 
 /* That another stream has passed its launch says nothing of this one. */
@@ -152,26 +142,26 @@ static void each_stream_has_its_own_pace(void **state)
     launch_on(&other, 1900, first);
     launch(1000, second);
     settle_at(1500);
-    assert_int_equal(stats.total.stalls, 1);
-    assert_int_equal(stats.total.stall_ns, 200);
+    assert_int_equal(core.stats.total.stalls, 1);
+    assert_int_equal(core.stats.total.stall_ns, 200);
     settle_at(2000);
-    assert_int_equal(stats.total.stalls, 1);
+    assert_int_equal(core.stats.total.stalls, 1);
 }
 
 static void it_belongs_to_the_iteration_of_the_launch(void **state)
 {
     (void)state;
     launch(1000, fetch(1100));
-    sl_stats_next_iteration(&stats);
+    sl_stats_next_iteration(&core.stats);
     launch(2000, fetch(2010));
-    sl_stats_next_iteration(&stats);
+    sl_stats_next_iteration(&core.stats);
     settle_at(5000);
-    assert_int_equal(stats.iterations[0].stall_ns, 100);
-    assert_int_equal(stats.iterations[0].stalls, 1);
-    assert_int_equal(stats.iterations[1].stall_ns, 10);
-    assert_int_equal(stats.iterations[1].stalls, 1);
-    assert_int_equal(stats.iterations[2].stalls, 0);
-    assert_int_equal(stats.total.stall_ns, 110);
+    assert_int_equal(core.stats.iterations[0].stall_ns, 100);
+    assert_int_equal(core.stats.iterations[0].stalls, 1);
+    assert_int_equal(core.stats.iterations[1].stall_ns, 10);
+    assert_int_equal(core.stats.iterations[1].stalls, 1);
+    assert_int_equal(core.stats.iterations[2].stalls, 0);
+    assert_int_equal(core.stats.total.stall_ns, 110);
 }
 
 static void the_trace_is_told_of_the_launch(void **state)
@@ -182,12 +172,12 @@ static void the_trace_is_told_of_the_launch(void **state)
     assert_int_not_equal(fd, -1);
     close(fd);
     struct sl_trace_options how = {.full = SL_TRACE_WAIT};
-    assert_int_equal(sl_trace_open(path, &how, &recorder.trace), SL_OK);
-    ticks.now = 41;
+    assert_int_equal(sl_trace_open(path, &how, &core.recorder.trace), SL_OK);
+    core.history.ticks.now = 41;
     launch(1000, fetch(1470)); /* launch 42 */
-    ticks.now = 50;
+    core.history.ticks.now = 50;
     settle_at(9000);
-    sl_trace_close(recorder.trace);
+    sl_trace_close(core.recorder.trace);
     struct trace_content content = trace_read_file(path);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(content.problem.status, SL_OK);
@@ -207,10 +197,10 @@ static void what_lost_its_event_is_not_measured(void **state)
     device.events_left = 1; /* for the launch */
     launch(1000, first);
     for (int i = 0; i < SL_EVENTS_LEAST; i++) fetch(2000);
-    assert_false(sl_link_direction_has_event(&migrator.in, first));
+    assert_false(sl_link_direction_has_event(&core.migrator.in, first));
     settle_at(9000);
-    assert_int_equal(stats.total.stalls, 0);
-    assert_int_equal(stalls.at[0].in_sequence, 0);
+    assert_int_equal(core.stats.total.stalls, 0);
+    assert_int_equal(core.sampling.stalls.at[0].in_sequence, 0);
 }
 
 /* Those that are over are counted before their places are taken. */
@@ -219,12 +209,12 @@ static void more_stalls_than_places(void **state)
     (void)state;
     for (uint64_t i = 0; i < SL_STALLS; i++) launch(1000 * i, fetch(1000 * i + 7));
     reached_ns = 1000 * SL_STALLS;
-    assert_int_equal(stats.total.stalls, 0);
+    assert_int_equal(core.stats.total.stalls, 0);
     launch(reached_ns + 1, fetch(reached_ns + 2));
-    assert_int_equal(stats.total.stalls, SL_STALLS);
-    assert_int_equal(stats.total.stall_ns, 7 * SL_STALLS);
+    assert_int_equal(core.stats.total.stalls, SL_STALLS);
+    assert_int_equal(core.stats.total.stall_ns, 7 * SL_STALLS);
     settle_at(reached_ns + 2);
-    assert_int_equal(stats.total.stalls, SL_STALLS + 1);
+    assert_int_equal(core.stats.total.stalls, SL_STALLS + 1);
 }
 
 /* A thread is held up between its launch and its wait: nobody else gets its place. */
@@ -233,20 +223,20 @@ static void a_place_is_one_threads(void **state)
     (void)state;
     uint64_t sequence = fetch(1470);
     device.recording = NULL;
-    struct sl_stall *held = sl_stall_new(&stalls);
+    struct sl_stall *held = sl_stall_new(&core.sampling);
     assert_non_null(held);
     for (int i = 1; i < 3 * SL_STALLS; i++) {
-        struct sl_stall *next = sl_stall_new(&stalls);
+        struct sl_stall *next = sl_stall_new(&core.sampling);
         assert_ptr_not_equal(next, held);
         assert_int_equal(next == NULL, i % SL_STALLS == 0);
-        sl_stall_wait(&stalls, next, &program, sequence);
+        sl_stall_wait(&core.sampling, next, &program, sequence);
     }
-    sl_stall_wait(&stalls, held, &program, sequence);
+    sl_stall_wait(&core.sampling, held, &program, sequence);
     bool again = false;
     for (int i = 0; i < SL_STALLS; i++) {
-        struct sl_stall *next = sl_stall_new(&stalls);
+        struct sl_stall *next = sl_stall_new(&core.sampling);
         again |= next == held;
-        sl_stall_wait(&stalls, next, &program, sequence);
+        sl_stall_wait(&core.sampling, next, &program, sequence);
     }
     assert_true(again);
 }
@@ -260,7 +250,7 @@ static void the_device_is_far_behind(void **state)
     for (uint64_t i = 0; i < 3 * SL_STALLS; i++) launch(1000 + i, sequence);
     assert_int_equal(device.made, before + SL_STALLS);
     settle_at(UINT64_C(1) << 32);
-    assert_int_equal(stats.total.stalls, SL_STALLS);
+    assert_int_equal(core.stats.total.stalls, SL_STALLS);
 }
 
 static void without_an_event_it_waits_all_the_same(void **state)
@@ -268,11 +258,11 @@ static void without_an_event_it_waits_all_the_same(void **state)
     (void)state;
     uint64_t sequence = fetch(1470);
     device.events_left = 0;
-    ticks.now++;
-    assert_null(sl_stall_new(&stalls));
+    core.history.ticks.now++;
+    assert_null(sl_stall_new(&core.sampling));
     launch(1000, sequence);
     settle_at(9000);
-    assert_int_equal(stats.total.stalls, 0);
+    assert_int_equal(core.stats.total.stalls, 0);
 }
 
 static void without_a_record_it_waits_all_the_same(void **state)
@@ -282,12 +272,12 @@ static void without_a_record_it_waits_all_the_same(void **state)
     device.refuses_records = true;
     launch(1000, sequence);
     settle_at(9000);
-    assert_int_equal(stats.total.stalls, 0);
+    assert_int_equal(core.stats.total.stalls, 0);
     device.refuses_records = false;
     launch(9500, fetch(9600));
     settle_at(9600);
-    assert_int_equal(stats.total.stalls, 1);
-    assert_int_equal(stats.total.stall_ns, 100);
+    assert_int_equal(core.stats.total.stalls, 1);
+    assert_int_equal(core.stats.total.stall_ns, 100);
 }
 
 /* From the first stall of one step to that of the next, however many each has. */
@@ -297,31 +287,31 @@ static void a_step_is_measured_by_its_stalls(void **state)
     launch(500, fetch(600)); /* before the first step */
     for (uint64_t step = 1; step <= 3; step++) {
         settle_at(10000 * step);
-        sl_stalls_step(&stalls);
-        assert_int_equal(stalls.step_ns, step == 3 ? 10000 : 0);
+        sl_stalls_step(&core.sampling);
+        assert_int_equal(core.sampling.stalls.step_ns, step == 3 ? 10000 : 0);
         launch(10000 * step + 7, fetch(10000 * step + 107));
         launch(10000 * step + 500, fetch(10000 * step + 530));
     }
     settle_at(40000);
-    assert_int_equal(stalls.step_ns, 10000);
-    assert_int_equal(stalls.step_stall_ns, 130);
+    assert_int_equal(core.sampling.stalls.step_ns, 10000);
+    assert_int_equal(core.sampling.stalls.step_stall_ns, 130);
 }
 
 /* A step without a stall, or whose stall is known late, is measured together with the next. */
 static void steps_that_end_unseen_are_a_mean(void **state)
 {
     (void)state;
-    sl_stalls_step(&stalls);
+    sl_stalls_step(&core.sampling);
     launch(1000, fetch(1100));
     settle_at(2000);
-    sl_stalls_step(&stalls);
+    sl_stalls_step(&core.sampling);
     launch(4000, fetch(4060));
-    sl_stalls_step(&stalls);
-    sl_stalls_step(&stalls);
+    sl_stalls_step(&core.sampling);
+    sl_stalls_step(&core.sampling);
     launch(7000, fetch(7030)); /* the third step after the first */
     settle_at(9000);
-    assert_int_equal(stalls.step_ns, 2000);
-    assert_int_equal(stalls.step_stall_ns, 30);
+    assert_int_equal(core.sampling.stalls.step_ns, 2000);
+    assert_int_equal(core.sampling.stalls.step_stall_ns, 30);
 }
 
 /* The first stall of an earlier step ends after that of a later one: its stream is behind. */
@@ -329,14 +319,14 @@ static void an_earlier_step_is_no_mark(void **state)
 {
     (void)state;
     uint64_t sequence = fetch(900);
-    sl_stalls_step(&stalls);
+    sl_stalls_step(&core.sampling);
     launch_on(&other, 6000, sequence);
-    sl_stalls_step(&stalls);
+    sl_stalls_step(&core.sampling);
     launch(1000, sequence);
     settle_at(5000);
-    assert_int_equal(stalls.mark.step, 2);
+    assert_int_equal(core.sampling.stalls.mark.step, 2);
     settle_at(6000);
-    assert_int_equal(stalls.mark.step, 2);
+    assert_int_equal(core.sampling.stalls.mark.step, 2);
 }
 
 static void what_is_not_measured_is_counted(void **state)
@@ -344,7 +334,7 @@ static void what_is_not_measured_is_counted(void **state)
     (void)state;
     uint64_t sequence = fetch(UINT64_C(1) << 32);
     for (uint64_t i = 0; i < SL_STALLS + 3; i++) launch(1000 + i, sequence);
-    assert_int_equal(stats.total.unmeasured_stalls, 3);
+    assert_int_equal(core.stats.total.unmeasured_stalls, 3);
 }
 
 int main(void)

@@ -99,7 +99,7 @@ static struct sl_chunk_record *record_of(uint64_t address)
 
 static bool has_deadline(uint64_t address)
 {
-    return record_of(address)->deadline > sl_core_running()->ticks.now;
+    return record_of(address)->deadline > sl_core_running()->history.ticks.now;
 }
 
 static bool is_resident(uint64_t address)
@@ -170,7 +170,7 @@ static void the_earliest_comes_first(void **unused)
     for (;; late = absent(late + 1)) {
         keep_link_busy();
         use(&forward, parameter[late]);
-        if (record_of(moment[late])->deadline > sl_core_running()->ticks.now + 5) break;
+        if (record_of(moment[late])->deadline > sl_core_running()->history.ticks.now + 5) break;
         rest();
     }
     early = absent(late + 1);
@@ -213,7 +213,7 @@ static void what_is_due_sooner_stays(void **unused)
     size_t chunks = sl_arena_chunk_count(&core->arena);
     for (size_t c = 0; c < chunks && c < 64; c++) {
         resident[c] = sl_chunk_is_resident(sl_arena_record(&core->arena, (sl_chunk)c));
-        sl_arena_record(&core->arena, (sl_chunk)c)->deadline = core->ticks.now + 1;
+        sl_arena_record(&core->arena, (sl_chunk)c)->deadline = core->history.ticks.now + 1;
     }
     for (int i = 0; i < 4; i++) bring(4 * CHUNK);
     for (size_t c = 0; c < chunks && c < 64; c++)

@@ -85,7 +85,7 @@ static void what_the_program_waited_for_is_not_waited_for_again(void **state)
     (void)state;
     launch();
     struct sl_sync_mark before = sl_runtime_synchronizing();
-    assert_int_equal(before.tick, sl_core_running()->ticks.now);
+    assert_int_equal(before.tick, sl_core_running()->history.ticks.now);
     sl_runtime_synchronized(before);
     assert_int_equal(calls_to_finish(), 0);
 }
