@@ -43,6 +43,7 @@ if [ -n "$quick" ] && [ -n "$full" ]; then
 fi
 
 SETUP_VALGRIND=$full
+[ -z "$quick" ] || SETUP_ISAS=host
 SETUP_TESTS=1
 . scripts/setup.sh
 if [ -n "$quick" ]; then setup_configure; else setup_build; fi
