@@ -254,7 +254,7 @@ static void use_registers(void)
                               (void *)0x7ffffffff000};
     const void *codes[] = {framed_code, aligned_code, aligned_too_code};
     enum { POINTERS = sizeof pointers / sizeof *pointers, CODES = sizeof codes / sizeof *codes };
-    memcpy(last, &last, sizeof last);
+    memcpy(last, &last, sizeof(char *));
     for (int i = 0; i < 3 * POINTERS; i++)
         for (int code = 0; code < CODES; code++) {
             memcpy(top, &codes[code], sizeof codes[code]);

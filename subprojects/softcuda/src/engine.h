@@ -138,6 +138,7 @@ struct sc_cost {
     size_t touched_count;
     struct sc_accessed *accessed; /* the same, if sc_launch.accesses is set */
     size_t accessed_count;
+    uint64_t grid_blocks, executed_blocks;
 };
 void sc_cost_free(struct sc_cost *cost);
 
@@ -170,9 +171,11 @@ struct sc_launch {
     bool cooperative;               /* all blocks run side by side and share a grid barrier of their own */
     uint32_t workers;               /* maximum number of threads, at least 1 */
     uint64_t watchdog_instructions; /* limit per block; 0: none */
-    bool touches;                   /* fill sc_cost.touched; needs sc_engine_note_touches */
-    bool accesses;                  /* fill sc_cost.accessed; needs sc_engine_note_touches */
-    struct sc_profile *profile;     /* counts the executed instructions, or NULL */
+    uint32_t sample_over; /* of a grid of more blocks only some are executed, and the cost is foretold from
+                             them (engine/sample.h); 0: of none. Needs sc_engine_note_touches */
+    bool touches;         /* fill sc_cost.touched; needs sc_engine_note_touches */
+    bool accesses;        /* fill sc_cost.accessed; needs sc_engine_note_touches */
+    struct sc_profile *profile; /* counts the executed instructions, or NULL */
 };
 
 /* Runs the whole grid before it returns. Results do not depend on `workers`. Sets *fault on SC_ENGINE_FAULT,

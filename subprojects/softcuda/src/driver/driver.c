@@ -157,6 +157,7 @@ static CUresult initialise(void)
     driver.watched = madvise(&here, sizeof here, MADV_WIPEONFORK) == 0;
     if (sc_options()->verbose) sc_options_log(sc_options());
     sc_touched_init();
+    if (sc_options()->sampled) sc_engine_note_touches();
     sc_races_init();
     sc_trap_init();
     driver.initialised = true;

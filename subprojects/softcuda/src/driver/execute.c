@@ -69,6 +69,7 @@ static CUresult run_kernel(struct sc_op *op)
         .space = &space,
         .workers = worker_count(),
         .watchdog_instructions = sc_options()->watchdog,
+        .sample_over = sc_options()->sampled ? (uint32_t)sc_options()->sample_over : 0,
         .touches = sc_touched_wanted(),
         .accesses = sc_races_wanted(),
     };
@@ -93,6 +94,11 @@ static CUresult run_kernel(struct sc_op *op)
         sc_log("kernel %s cannot run", work->name);
         return CUDA_ERROR_LAUNCH_FAILED;
     }
+}
+
+static bool is_in_device(enum sc_side side)
+{
+    return side == SC_SIDE_DEVICE || side == SC_SIDE_MANAGED;
 }
 
 static void copy(const struct sc_copy_work *work)
@@ -124,6 +130,29 @@ static void set(const struct sc_set_work *work)
         else
             fill(row, work->width * work->element_bytes, &work->value, work->element_bytes);
     }
+}
+
+/* Copies of what the program's own memory has, or gets, are whole. */
+static void copy_sample(const struct sc_copy_work *work)
+{
+    struct sc_copy_work part = *work;
+    if (is_in_device(work->to) && is_in_device(work->from) && !work->snapshot &&
+        work->width * work->height * work->depth > SC_SAMPLED_BYTES) {
+        part.height = part.depth = 1;
+        if (part.width > SC_SAMPLED_BYTES) part.width = SC_SAMPLED_BYTES;
+    }
+    copy(&part);
+}
+
+static void set_sample(const struct sc_set_work *work)
+{
+    struct sc_set_work part = *work;
+    if (is_in_device(work->to) && work->width * work->element_bytes * work->height > SC_SAMPLED_BYTES) {
+        part.height = 1;
+        if (part.width * part.element_bytes > SC_SAMPLED_BYTES)
+            part.width = SC_SAMPLED_BYTES / part.element_bytes;
+    }
+    set(&part);
 }
 
 /* Fills discarded memory with garbage, so that a program that still needs it notices. Only resident pages are
@@ -199,10 +228,16 @@ static CUresult work_on(struct sc_op *op)
     case SC_OP_KERNEL:
         return run_kernel(op);
     case SC_OP_COPY:
-        copy(&op->copy);
+        if (sc_options()->sampled)
+            copy_sample(&op->copy);
+        else
+            copy(&op->copy);
         break;
     case SC_OP_SET:
-        set(&op->set);
+        if (sc_options()->sampled)
+            set_sample(&op->set);
+        else
+            set(&op->set);
         break;
     case SC_OP_DISCARD:
     case SC_OP_DISCARD_PREFETCH:

@@ -253,5 +253,7 @@ enum sc_engine_status sc_native_run(const struct sc_native_kernel *kernel, const
         return SC_ENGINE_FAULT;
     }
     if (ok && kernel->peers) return run_with_peers(kernel->peers, &run, fault, token);
+    if (ok && sc_options()->sampled && cost->bytes_read + cost->bytes_written > SC_SAMPLED_BYTES)
+        return SC_ENGINE_OK;
     return ok && kernel->run(&run.launch) ? SC_ENGINE_OK : SC_ENGINE_NO_MEMORY;
 }

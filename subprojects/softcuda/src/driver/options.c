@@ -207,6 +207,11 @@ unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const ch
         sc_log("SOFTCUDA_HOST_PAGES=%s is not 2M or 4K; taking 2M", out->host_pages);
         bad++;
     }
+    out->sampled = !strcmp(out->execute, "sample");
+    if (!out->sampled && strcmp(out->execute, "all")) {
+        sc_log("SOFTCUDA_EXECUTE=%s is not all or sample; taking all", out->execute);
+        bad++;
+    }
     if (!parse_schedule(out)) {
         sc_log("SOFTCUDA_SCHEDULE=%s is not eager, late or random:SEED; taking late", out->schedule);
         bad++;

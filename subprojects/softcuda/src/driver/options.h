@@ -23,8 +23,13 @@ struct sc_options {
     enum sc_schedule order; /* parsed from `schedule` */
     uint64_t seed;
     enum sc_race_mode race_mode; /* parsed from `races` */
+    bool sampled;                /* parsed from `execute` */
     bool small_pages;            /* parsed from `host_pages` */
 };
+
+/* Where kernels are executed in part, matrix products of more bytes are not, and of what the device fills or
+ * copies within itself so much is written. */
+#define SC_SAMPLED_BYTES (UINT64_C(64) << 10)
 
 /* The options, read from the environment at the first call. A value that does not parse is logged once and
  * replaced by its default; an unknown variable is logged once. Thread safety: may be called from any thread.

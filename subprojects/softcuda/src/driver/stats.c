@@ -13,7 +13,7 @@ static const char *const engines[SC_ENGINES] = {"compute", "copy_in", "copy_out"
 /* The statistics of one device, or of all devices together. */
 struct figures {
     uint64_t peak_bytes, peak_allocated_bytes; /* of the device with the largest peak */
-    uint64_t launches, flops, device_bytes, busy_ns[SC_ENGINES];
+    uint64_t launches, flops, device_bytes, blocks, executed_blocks, busy_ns[SC_ENGINES];
     struct sc_effect totals;
 };
 
@@ -38,6 +38,8 @@ static void add(struct figures *figures, struct sc_timing *timing)
     figures->launches += timing->launches;
     figures->flops += timing->flops;
     figures->device_bytes += timing->device_bytes;
+    figures->blocks += timing->blocks;
+    figures->executed_blocks += timing->executed_blocks;
 }
 
 static void write_bytes(FILE *file, const char *indent, const char *name, const uint64_t *bytes)
@@ -66,6 +68,8 @@ static void write_figures(FILE *file, const char *indent, const struct figures *
     write_number(file, indent, "launches", figures->launches);
     write_number(file, indent, "flops", figures->flops);
     write_number(file, indent, "device_traffic_bytes", figures->device_bytes);
+    if (sc_options()->sampled) write_number(file, indent, "blocks", figures->blocks);
+    if (sc_options()->sampled) write_number(file, indent, "executed_blocks", figures->executed_blocks);
     fprintf(file, "%s\"busy_seconds\": {", indent);
     for (int i = 0; i < SC_ENGINES; i++)
         fprintf(file, "%s\"%s\": %.9f", i ? ", " : "", engines[i], (double)figures->busy_ns[i] * 1e-9);

@@ -135,6 +135,8 @@ static void count_launch(struct sc_timing *timing, const struct sc_cost *cost, u
 {
     timing->launches++;
     timing->flops += cost->flops;
+    timing->blocks += cost->grid_blocks;
+    timing->executed_blocks += cost->executed_blocks;
     timing->device_bytes += local_bytes;
 }
 

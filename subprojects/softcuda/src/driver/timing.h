@@ -103,8 +103,9 @@ struct sc_timing {
     struct sc_timeline meetings;
     struct sc_effect totals;
     uint64_t launches, flops, device_bytes, end_ns;
-    struct sc_footprint footprint; /* device bytes: allocated and resident */
-    struct sc_footprint allocated; /* bytes allocated by cuMemAlloc */
+    uint64_t blocks, executed_blocks; /* of kernels of PTX */
+    struct sc_footprint footprint;    /* device bytes: allocated and resident */
+    struct sc_footprint allocated;    /* bytes allocated by cuMemAlloc */
 };
 
 void sc_timing_init(struct sc_timing *timing, const struct sc_machine *machine);

@@ -18,8 +18,9 @@ struct launch {
     uint32_t worker_count;
     struct sc_offer offer;
     bool offered;
-    bool ordered; /* there are several workers, and results depend on the order of blocks */
-    bool alone;   /* atomic: because of that order, helpers would only slow the launch down */
+    struct sc_sample *sample; /* NULL: all blocks are executed */
+    bool ordered;             /* there are several workers, and results depend on the order of blocks */
+    bool alone;               /* atomic: because of that order, helpers would only slow the launch down */
     struct sc_order order;
     uint64_t blocks;
     _Alignas(64) uint64_t next;     /* atomic */
@@ -74,6 +75,7 @@ static void work(struct launch *launch, struct sc_worker *worker)
         uint64_t end = at + share < launch->blocks ? at + share : launch->blocks;
         if (at >= end) return;
         for (uint64_t block = at; block < end; block++) {
+            if (launch->sample && sc_sample_has(launch->sample, block)) continue;
             if (block >= __atomic_load_n(&launch->fault_at, __ATOMIC_ACQUIRE)) return;
             if (!run_block(launch, worker, block)) return;
         }
@@ -107,6 +109,19 @@ static void call_for_help(void *context)
 #define PATIENCE                                                                                             \
     (1u << 17) /* instructions that the calling thread executes before it calls for help: about 20 us */
 
+/* Executes some blocks on the calling thread. Returns whether they are enough. */
+static bool run_sample(struct launch *launch, struct sc_worker *worker)
+{
+    uint64_t block;
+    worker->sample = launch->sample;
+    worker->watched = true;
+    while (sc_sample_next(launch->sample, worker, &block))
+        if (!run_block(launch, worker, block)) return true;
+    worker->sample = NULL;
+    worker->watched = false;
+    return sc_sample_fits(launch->sample);
+}
+
 static void run_all(struct launch *launch)
 {
     struct sc_worker *worker = &launch->workers[0];
@@ -114,6 +129,7 @@ static void run_all(struct launch *launch)
         launch->no_memory = true;
         return;
     }
+    if (launch->sample && run_sample(launch, worker)) return;
     if (launch->worker_count > 1) {
         worker->patience = PATIENCE;
         worker->call_for_help = call_for_help;
@@ -158,12 +174,6 @@ static void run_together(struct launch *launch)
     free(over);
 }
 
-static int by_block(const void *a, const void *b)
-{
-    const struct sc_block_traffic *x = a, *y = b;
-    return x->block < y->block ? -1 : x->block > y->block;
-}
-
 static bool sum_traffic(const struct launch *launch, struct sc_cost *cost)
 {
     struct sc_traffic all = {0};
@@ -180,15 +190,7 @@ static bool sum_traffic(const struct launch *launch, struct sc_cost *cost)
             slot->bytes_written += one->slots[i].bytes_written;
         }
     }
-    cost->blocks = ok && all.count ? malloc(all.count * sizeof *cost->blocks) : NULL;
-    if (cost->blocks) {
-        for (uint32_t i = 0; i < all.capacity; i++)
-            if (all.slots[i].block)
-                cost->blocks[cost->block_count++] = (struct sc_block_traffic){
-                    all.slots[i].block - 1, all.slots[i].bytes_read, all.slots[i].bytes_written};
-        qsort(cost->blocks, cost->block_count, sizeof *cost->blocks, by_block);
-    }
-    ok = ok && (!all.count || cost->blocks);
+    ok = ok && sc_traffic_blocks(&all, cost);
     sc_traffic_free(&all);
     return ok;
 }
@@ -257,6 +259,7 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
         memcpy(launch.common.parameters, wish->parameters, bytes);
         pthread_mutex_init(&launch.lock, NULL);
         if (launch.ordered) sc_order_init(&launch.order);
+        if (sc_sample_may(wish)) launch.sample = sc_sample_new(wish);
         if (wish->cooperative)
             run_together(&launch);
         else
@@ -270,8 +273,14 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
             cost->bytes_written += launch.workers[w].bytes_written;
             if (launch.workers[w].kinds) sc_profile_add(wish->profile, launch.workers[w].kinds);
         }
+        cost->grid_blocks = cost->executed_blocks = launch.blocks;
         ok = sum_traffic(&launch, cost) && sum_touches(&launch, cost) && sum_accesses(&launch, cost) &&
              !launch.no_memory;
+        if (ok && launch.sample && sc_sample_fits(launch.sample)) {
+            cost->executed_blocks = sc_sample_count(launch.sample);
+            ok = sc_sample_cost(launch.sample, cost);
+        }
+        sc_sample_free(launch.sample);
         for (uint32_t w = 0; w < launch.worker_count; w++) sc_worker_free(&launch.workers[w]);
     }
     free(launch.workers);

@@ -27,6 +27,7 @@ void sc_note_access(struct sc_worker *worker, uint64_t address, uint64_t bytes, 
         sc_touches_add(worker->touches, address, bytes, false);
     if (worker->touches && kind != SC_ACCESS_READ && kind != SC_ACCESS_POLL)
         sc_touches_add(worker->touches, address, bytes, true);
+    if (worker->sample) sc_sample_note(worker->sample, address, bytes);
     if (worker->accesses) sc_accesses_add(worker->accesses, address, bytes, kind);
 }
 

@@ -1,5 +1,6 @@
 #include "worker.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct sc_traffic_slot *probe(struct sc_traffic_slot *slots, uint32_t capacity, uint64_t key)
@@ -38,6 +39,33 @@ struct sc_traffic_slot *sc_traffic_slot(struct sc_traffic *traffic, uint64_t blo
     }
     traffic->last = slot;
     return slot;
+}
+
+static int by_block(const void *a, const void *b)
+{
+    const struct sc_block_traffic *x = a, *y = b;
+    return x->block < y->block ? -1 : x->block > y->block;
+}
+
+bool sc_traffic_blocks(const struct sc_traffic *traffic, struct sc_cost *cost)
+{
+    struct sc_block_traffic *blocks = traffic->count ? malloc(traffic->count * sizeof *blocks) : NULL;
+    size_t count = 0;
+    if (traffic->failed || (traffic->count && !blocks)) {
+        free(blocks);
+        return false;
+    }
+    for (uint32_t i = 0; i < traffic->capacity; i++) {
+        const struct sc_traffic_slot *slot = &traffic->slots[i];
+        if (slot->block)
+            blocks[count++] =
+                (struct sc_block_traffic){slot->block - 1, slot->bytes_read, slot->bytes_written};
+    }
+    if (count) qsort(blocks, count, sizeof *blocks, by_block);
+    free(cost->blocks);
+    cost->blocks = blocks;
+    cost->block_count = count;
+    return true;
 }
 
 void sc_traffic_free(struct sc_traffic *traffic)

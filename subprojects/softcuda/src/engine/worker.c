@@ -199,6 +199,20 @@ static const struct sc_op *run_ops(struct sc_group *group, const struct sc_op *o
     return op;
 }
 
+/* Like run_ops, and notes what each instruction accesses. */
+static const struct sc_op *sample_ops(struct sc_group *group, const struct sc_op *op, const struct sc_op *end)
+{
+    struct sc_worker *worker = group->worker;
+    while (op < end) {
+        sc_sample_enter(worker->sample, (uint32_t)(op - group->program->ops), worker);
+        const struct sc_op *next = step(group, op);
+        if (!next) break;
+        sc_sample_leave(worker->sample, worker);
+        op = next;
+    }
+    return op;
+}
+
 /* Like run_ops, and measures each instruction's time. */
 static const struct sc_op *profile_ops(struct sc_group *group, const struct sc_op *op,
                                        const struct sc_op *end)
@@ -245,8 +259,9 @@ static bool run_group(struct sc_worker *worker, struct sc_group *group)
             return stop(worker, group, block->line, first_active(group), SC_FAULT_TIMEOUT, 0);
         worker->watchdog_left -= instructions;
         const struct sc_op *op = program->ops + block->first_op, *end = program->ops + block->op_end;
-        op = __builtin_expect(worker->kinds != NULL, 0) ? profile_ops(group, op, end)
-                                                        : run_ops(group, op, end);
+        op = __builtin_expect(worker->sample != NULL, 0)  ? sample_ops(group, op, end)
+             : __builtin_expect(worker->kinds != NULL, 0) ? profile_ops(group, op, end)
+                                                          : run_ops(group, op, end);
         if (__builtin_expect(op < end, 0))
             return stop(worker, group, op->line, group->fault_lane, group->fault_kind, group->fault_address);
     } while (leave(group, block) && (!group->yields || sc_group_yield(group)));

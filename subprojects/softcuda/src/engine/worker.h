@@ -6,6 +6,7 @@
 #include "group.h"
 #include "order.h"
 #include "profile.h"
+#include "sample.h"
 #include "touches.h"
 #include "vec.h"
 
@@ -46,7 +47,8 @@ struct sc_worker {
     struct sc_traffic traffic;
     struct sc_touches *touches;             /* NULL: not requested */
     struct sc_accesses *accesses;           /* NULL: not requested */
-    bool watched;                           /* touches or accesses are requested */
+    struct sc_sample *sample;               /* notes the block that runs; NULL: none does */
+    bool watched;                           /* touches, accesses or a sample are requested */
     struct sc_profile_kind *kinds;          /* NULL: no profile is requested */
     struct sc_product_plans *product_plans; /* of matrix instructions; NULL until the first one */
     uint32_t block[3];
@@ -93,6 +95,8 @@ enum sc_progress sc_worker_go_on(struct sc_worker *worker);
 /* The slot of one 2 MiB block. NULL: no memory; traffic->failed is then set. */
 struct sc_traffic_slot *sc_traffic_slot(struct sc_traffic *traffic, uint64_t block);
 void sc_traffic_free(struct sc_traffic *traffic);
+/* Makes it the cost's. False: no memory, now or during an earlier call. */
+bool sc_traffic_blocks(const struct sc_traffic *traffic, struct sc_cost *cost);
 
 /* Counts one contiguous access of `bytes` bytes at `address`. */
 void sc_traffic_add(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write);

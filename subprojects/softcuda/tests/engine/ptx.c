@@ -97,7 +97,8 @@ enum sc_engine_status ptx_launch(const struct sc_module *module, const struct pt
         memcpy(packed + info.parameters[i].offset_bytes, parameters[i], info.parameters[i].size_bytes);
     struct sc_launch launch = {
         .function = function,
-        .grid = {wish->grid ? wish->grid : 1, 1, 1},
+        .grid = {wish->grid ? wish->grid : 1, wish->grid_y ? wish->grid_y : 1,
+                 wish->grid_z ? wish->grid_z : 1},
         .block = {wish->block ? wish->block : 1, wish->block_y ? wish->block_y : 1, 1},
         .dynamic_shared_bytes = wish->shared,
         .parameters = packed,
@@ -107,6 +108,7 @@ enum sc_engine_status ptx_launch(const struct sc_module *module, const struct pt
         .heap = wish->heap,
         .heap_bytes = wish->heap_bytes,
         .cooperative = wish->cooperative,
+        .sample_over = wish->sample_over,
     };
     return sc_run(&launch, cost, fault);
 }

@@ -32,7 +32,7 @@ uint64_t ptx_one(const char *text, char result, uint64_t a, uint64_t b, uint64_t
 /* Whole modules. Allocations of one test live until ptx_reset. */
 struct ptx_launch {
     const char *kernel;
-    uint32_t grid, block, block_y, shared, workers;
+    uint32_t grid, grid_y, grid_z, block, block_y, shared, workers, sample_over;
     uint64_t watchdog, heap, heap_bytes;
     bool cooperative;
 };
