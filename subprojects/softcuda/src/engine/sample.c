@@ -6,6 +6,10 @@
 #include "module.h"
 #include "worker.h"
 
+/* Blocks are chosen by the golden section, so that they do not all hit the same part of what repeats within
+ * the grid. */
+#define GOLDEN 0.6180339887498949
+
 bool sc_sample_may(const struct sc_launch *launch)
 {
     uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
@@ -149,9 +153,9 @@ static bool want_spread(struct sc_sample *sample)
     if (sample->blocks < 4 * SC_SPREAD ||
         (sc_count_as_foretold(sample, SC_OTHER) && sc_lie_as_foretold(sample)))
         return false;
-    double golden = 0; /* so that they do not all hit the same part of what repeats within the grid */
+    double golden = 0;
     for (uint32_t i = 0; i < SC_SPREAD; i++) {
-        golden += 0.6180339887498949;
+        golden += GOLDEN;
         golden -= (double)(uint32_t)golden;
         sample->block[SC_FIRST_SPREAD + i] = (uint64_t)((i + golden) / SC_SPREAD * (double)sample->blocks);
     }
@@ -179,7 +183,7 @@ static bool begin_pieces(struct sc_sample *sample)
     return sample->in_pieces = true;
 }
 
-/* The block in the middle of a piece was executed: is the piece linear? */
+/* A block inside a piece was executed: is the piece linear? */
 static void divide(struct sc_sample *sample)
 {
     struct sc_piece halves[] = {{sample->divided.first, sample->role}, {sample->role, sample->divided.last}};
@@ -191,9 +195,9 @@ static void divide(struct sc_sample *sample)
             sample->open[sample->open_count++] = halves[h];
 }
 
-/* Wants the middle of the next piece that is not known to be linear. False: all are, or too many blocks were
+/* Wants a block inside the next piece that is not known to be linear. False: all are, or too many blocks were
  * executed. */
-static bool want_middle(struct sc_sample *sample)
+static bool want_inside(struct sc_sample *sample)
 {
     uint64_t most = sample->blocks / 2 < SC_MOST_EXECUTED ? sample->blocks / 2 : SC_MOST_EXECUTED;
     while (sample->open_count) {
@@ -204,7 +208,7 @@ static bool want_middle(struct sc_sample *sample)
         sample->open_count--;
         if (last - first < 2) continue;
         sample->divided = piece;
-        sample->block[sample->end++] = first + (last - first) / 2;
+        sample->block[sample->end++] = first + 1 + (uint64_t)((double)(last - first - 1) * GOLDEN);
         return true;
     }
     return false;
@@ -232,13 +236,13 @@ static bool find_role(struct sc_sample *sample)
 /* More blocks are wanted after those that are always executed. */
 static bool want_more(struct sc_sample *sample)
 {
-    if (sample->in_pieces) return want_middle(sample);
+    if (sample->in_pieces) return want_inside(sample);
     if (!sample->judged) {
         sample->judged = true;
         if (want_spread(sample) || want_edges(sample)) return true;
     }
     sample->fits = sc_lie_as_foretold(sample) && (sample->spread || sc_count_as_foretold(sample, SC_OTHER));
-    return !sample->fits && begin_pieces(sample) && want_middle(sample);
+    return !sample->fits && begin_pieces(sample) && want_inside(sample);
 }
 
 bool sc_sample_next(struct sc_sample *sample, const struct sc_worker *worker, uint64_t *block)
