@@ -26,6 +26,12 @@ static const struct profile profiles[] = {
 #undef SC_PROFILE
 };
 
+static const char profile_names[] =
+#define SC_PROFILE(name, ...) " " name
+#include "profiles.def"
+#undef SC_PROFILE
+    ;
+
 struct driver {
     const char *name;
     int version;
@@ -174,7 +180,7 @@ unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const ch
     const char *name = lookup("PROFILE");
     const struct profile *profile = find_profile(name ? name : "h100-pcie5");
     if (!profile) {
-        sc_log("SOFTCUDA_PROFILE=%s is not a profile; taking h100-pcie5", name);
+        sc_log("SOFTCUDA_PROFILE=%s is not a profile; taking h100-pcie5. There are:%s", name, profile_names);
         profile = find_profile("h100-pcie5");
         bad++;
     }

@@ -130,6 +130,37 @@ static void schedules_have_a_seed(void **state)
     assert_int_equal(options.seed, 42);
 }
 
+/* A row with a value that does not parse would be softcuda's own mistake, told to every user. */
+static void each_card_has_values(void **state)
+{
+    static const char *const cards[] = {"v100-16",    "v100-32", "a100-pcie4", "a100-80", "h100-pcie5",
+                                        "h100-sxm",   "h200",    "rtx3060",    "rtx3090", "rtx4060ti",
+                                        "rtx4070tis", "rtx4090", "rtx5060ti",  "rtx5090", "laptop"};
+    for (size_t c = 0; c < sizeof cards / sizeof *cards; c++) {
+        struct sc_options options;
+        setup(state);
+        set("PROFILE", cards[c]);
+        assert_int_equal(sc_options_parse(&options, lookup), 0);
+        assert_true(options.memory_bytes >= UINT64_C(8) << 30 && options.device_gbps > 0 &&
+                    options.tflops > 0);
+        assert_true(options.link_both_gbps <= options.link_in_gbps && options.capability >= 7);
+    }
+}
+
+static void kernels_are_executed_wholly_or_in_part(void **state)
+{
+    struct sc_options options;
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_false(options.sampled);
+    set("EXECUTE", "sample");
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_true(options.sampled);
+    setup(state);
+    set("EXECUTE", "some");
+    assert_int_equal(sc_options_parse(&options, lookup), 1);
+    assert_false(options.sampled);
+}
+
 static void races_are_off_or_reported_or_errors(void **state)
 {
     struct sc_options options;
@@ -175,6 +206,8 @@ int main(void)
         cmocka_unit_test_setup(costs_come_from_the_driver, setup),
         cmocka_unit_test_setup(bad_values_are_replaced, setup),
         cmocka_unit_test_setup(schedules_have_a_seed, setup),
+        cmocka_unit_test_setup(each_card_has_values, setup),
+        cmocka_unit_test_setup(kernels_are_executed_wholly_or_in_part, setup),
         cmocka_unit_test_setup(races_are_off_or_reported_or_errors, setup),
         cmocka_unit_test_setup(paths_name_the_process, setup),
     };
