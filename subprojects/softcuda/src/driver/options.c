@@ -214,6 +214,8 @@ unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const ch
         bad++;
     }
     out->sampled = !strcmp(out->execute, "sample");
+    if (!out->sample_over) out->sample_over = 1;
+    if (out->sample_over > UINT32_MAX) out->sample_over = UINT32_MAX;
     if (!out->sampled && strcmp(out->execute, "all")) {
         sc_log("SOFTCUDA_EXECUTE=%s is not all or sample; taking all", out->execute);
         bad++;

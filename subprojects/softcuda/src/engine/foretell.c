@@ -128,13 +128,13 @@ enum presence { EVERYWHERE, AT_THE_END, FIRST_ONLY, SOMEWHERE };
 
 static enum presence presence(const struct sc_sample *sample, const struct sc_footprint *slot)
 {
-    uint32_t inside = 0, there = 0;
+    uint32_t executed = 0, there = 0;
     for (uint32_t r = 0; r < sample->end; r++) {
         if (r == SC_LAST || (r >= SC_LAST_X && r <= SC_LAST_Z) || !sc_is_executed(sample, r)) continue;
-        inside++;
+        executed++;
         there += slot[r].end != 0;
     }
-    if (there == inside) return EVERYWHERE;
+    if (there == executed) return EVERYWHERE;
     if (!there) return AT_THE_END;
     return there == 1 && slot[SC_BASE].end ? FIRST_ONLY : SOMEWHERE;
 }
