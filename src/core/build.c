@@ -57,7 +57,7 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
                    : wanted.chunk_bytes ? wanted.chunk_bytes
                                         : sl_budget_chunk(core->budget.bytes);
     core->budget.virtual_size_bytes = sl_core_virtual_size();
-    core->host.share = core->number ? sl_core_started(0)->host.share : &sl_process_share;
+    core->host.share = &sl_process_share;
     if (!core->number)
         sl_host_share_begin(&sl_process_share, core->options, &core->backend,
                             core->budget.virtual_size_bytes);

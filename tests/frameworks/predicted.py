@@ -11,10 +11,7 @@ import json
 import subprocess
 import sys
 
-import cases
-import debian
 import figures
-import frameworks
 import running
 
 RECORD = {"DEVICE_BUDGET": "1G", "CHUNK": "2M", "DAEMON": "inline", "TRACE_SAMPLE": "1", "TRACE_FULL": "wait"}
@@ -45,17 +42,9 @@ def row(bench, program):
 
 
 def main():
-    known = {program.name: program for program in cases.PROGRAMS}
-    if len(sys.argv) < 3 or not set(sys.argv[2:]) <= set(known):
-        sys.exit(__doc__.strip())
-    bench = running.Bench(sys.argv[1])
-    for name in sys.argv[2:]:
-        try:
-            frameworks.FRAMEWORKS[known[name].framework].prepare(running.cache())
-        except debian.Unavailable as reason:
-            print("skipped:", reason)
-            sys.exit(77)
-        print(row(bench, known[name]), flush=True)
+    bench = running.Bench(sys.argv[1]) if sys.argv[1:] else None
+    for program in running.named(sys.argv[2:], __doc__):
+        print(row(bench, program), flush=True)
 
 
 if __name__ == "__main__":

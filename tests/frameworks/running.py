@@ -6,8 +6,10 @@ import pathlib
 import re
 import shlex
 import subprocess
+import sys
 
-from cases import ALLOCATORS
+import debian
+from cases import ALLOCATORS, PROGRAMS as NAMED
 from frameworks import FRAMEWORKS
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
@@ -25,6 +27,21 @@ BASE = {"SOFTCUDA_PROFILE": "rtx4090"}
 def cache():
     """Where everything goes that is downloaded."""
     return pathlib.Path(os.environ.get("SLUICE_CACHE") or pathlib.Path.home() / ".cache/sluice")
+
+
+def named(names, usage):
+    """The programs of these names, each after what its framework needs was fetched. Ends with the usage for a name that is
+    unknown, and with status 77 where a framework cannot be had."""
+    known = {program.name: program for program in NAMED}
+    if not names or not set(names) <= set(known):
+        sys.exit(usage.strip())
+    for name in names:
+        try:
+            FRAMEWORKS[known[name].framework].prepare(cache())
+        except debian.Unavailable as reason:
+            print("skipped:", reason)
+            sys.exit(77)
+        yield known[name]
 
 
 class Run:

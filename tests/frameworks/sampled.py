@@ -8,10 +8,7 @@ Exit status 77: the framework cannot be had here.
 """
 import sys
 
-import cases
-import debian
 import figures
-import frameworks
 import running
 
 TIME_WITHIN, BYTES_WITHIN = 0.03, 0.05
@@ -53,18 +50,8 @@ def check(bench, program):
 
 
 def main():
-    known = {program.name: program for program in cases.PROGRAMS}
-    if len(sys.argv) < 3 or not set(sys.argv[2:]) <= set(known):
-        sys.exit(__doc__.strip())
-    bench = running.Bench(sys.argv[1])
-    wrong = []
-    for name in sys.argv[2:]:
-        try:
-            frameworks.FRAMEWORKS[known[name].framework].prepare(running.cache())
-        except debian.Unavailable as reason:
-            print("skipped:", reason)
-            sys.exit(77)
-        wrong.append(check(bench, known[name]))
+    bench = running.Bench(sys.argv[1]) if sys.argv[1:] else None
+    wrong = [check(bench, program) for program in running.named(sys.argv[2:], __doc__)]
     if any(wrong):
         sys.exit(f"times within {TIME_WITHIN}, bytes within {BYTES_WITHIN}, at most {EXECUTED_AT_MOST} executed: {wrong}")
 

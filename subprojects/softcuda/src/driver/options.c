@@ -228,6 +228,8 @@ unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const ch
         sc_log("SOFTCUDA_RACES=%s is not off, report or error; taking off", out->races);
         bad++;
     }
+    if (out->race_mode != SC_RACES_OFF || *out->touched)
+        out->sampled = false; /* all contents are looked at */
     if (!out->queue_limit) out->queue_limit = 1;
     if (!out->devices) out->devices = 1;
     return bad;

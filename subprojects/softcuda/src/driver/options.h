@@ -23,8 +23,8 @@ struct sc_options {
     enum sc_schedule order; /* parsed from `schedule` */
     uint64_t seed;
     enum sc_race_mode race_mode; /* parsed from `races` */
-    bool sampled;                /* parsed from `execute` */
-    bool small_pages;            /* parsed from `host_pages` */
+    bool sampled;     /* parsed from `execute`; false while races or touched memory are looked for */
+    bool small_pages; /* parsed from `host_pages` */
 };
 
 /* Where kernels are executed in part, matrix products of more bytes are not, and of what the device fills or

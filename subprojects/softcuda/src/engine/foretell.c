@@ -455,11 +455,24 @@ static bool count_one(const struct sc_sample *sample, uint64_t begin, uint64_t e
     return count_traffic(sample, &one, traffic);
 }
 
-/* Of the blocks that were executed, and of those between them. */
-static bool count_pieces(const struct sc_sample *sample, const struct sc_footprint *slot,
+/* `sum`: the bytes that the instruction reads and writes in the whole grid. */
+static bool count_whole(const struct sc_sample *sample, const struct sc_footprint *slot, double sum[2],
+                        struct sc_traffic *traffic)
+{
+    struct pieces pieces = pieces_of(sample, slot);
+    sum[0] = pieces.bytes[0];
+    sum[1] = pieces.bytes[1];
+    return count_traffic(sample, &pieces, traffic);
+}
+
+/* The same, of the blocks that were executed, and of those between them. */
+static bool count_pieces(const struct sc_sample *sample, const struct sc_footprint *slot, double sum[2],
                          struct sc_traffic *traffic)
 {
+    struct values read = field_of(slot, READ), written = field_of(slot, WRITTEN);
     bool ok = true;
+    sum[0] = total(sample, &read);
+    sum[1] = total(sample, &written);
     for (uint32_t r = 0; r < sample->end && ok; r++) {
         const double bytes[2] = {(double)slot[r].bytes[0], (double)slot[r].bytes[1]};
         if (sc_is_first_of_block(sample, r) && slot[r].end)
@@ -487,14 +500,11 @@ bool sc_sample_cost(const struct sc_sample *sample, struct sc_cost *cost)
     cost->flops = (uint64_t)(total(sample, &flops) + 0.5);
     cost->bytes_read = cost->bytes_written = 0;
     for (uint32_t s = 0; s < sample->slot_count && ok; s++) {
-        const struct sc_footprint *slot = sample->slots[s];
-        struct values read = field_of(slot, READ), written = field_of(slot, WRITTEN);
-        struct pieces pieces = {.bytes = {total(sample, &read), total(sample, &written)}};
-        if (!sample->in_pieces) pieces = pieces_of(sample, slot);
-        cost->bytes_read += (uint64_t)(pieces.bytes[0] + 0.5);
-        cost->bytes_written += (uint64_t)(pieces.bytes[1] + 0.5);
-        ok = sample->in_pieces ? count_pieces(sample, slot, &traffic)
-                               : count_traffic(sample, &pieces, &traffic);
+        double bytes[2];
+        ok = sample->in_pieces ? count_pieces(sample, sample->slots[s], bytes, &traffic)
+                               : count_whole(sample, sample->slots[s], bytes, &traffic);
+        cost->bytes_read += (uint64_t)(bytes[0] + 0.5);
+        cost->bytes_written += (uint64_t)(bytes[1] + 0.5);
     }
     ok = ok && sc_traffic_blocks(&traffic, cost);
     sc_traffic_free(&traffic);

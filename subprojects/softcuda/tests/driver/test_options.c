@@ -155,6 +155,9 @@ static void kernels_are_executed_wholly_or_in_part(void **state)
     set("EXECUTE", "sample");
     assert_int_equal(sc_options_parse(&options, lookup), 0);
     assert_true(options.sampled);
+    set("RACES", "report");
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_false(options.sampled); /* memory that was not written would hide them */
     setup(state);
     set("EXECUTE", "some");
     assert_int_equal(sc_options_parse(&options, lookup), 1);
