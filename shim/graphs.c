@@ -169,15 +169,16 @@ static void follow_in_pieces(struct executable *executable, CUgraph graph)
     if (fit.bytes > fit.budget_bytes) executable->pieces = sl_graph_pieces_new(graph, executable->flags);
 }
 
-void sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags)
+bool sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags)
 {
     drop(take_out(exec)); /* left over from a context that is gone */
     struct executable *executable = calloc(1, sizeof *executable);
-    if (!executable) return;
+    uint64_t captured = sl_captured_graph(graph);
+    if (!executable) return !captured;
     size_t unread = 0;
     executable->joined_is_old = true;
     executable->flags = flags;
-    executable->captured.graph = sl_captured_graph(graph);
+    executable->captured.graph = captured;
     executable->captured.frees = flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
     executable->partial = !sl_graph_walk(&executable->nodes, graph);
     for (size_t i = 0; i < executable->nodes.count && i < SL_NONE; i++) {
@@ -194,10 +195,11 @@ void sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags)
     executable->allocates = bytes != 0;
     sl_graph_memory_made(exec, bytes);
     follow_in_pieces(executable, graph);
-    if (keep(exec, executable)) return;
+    if (keep(exec, executable)) return true;
     sl_graph_pieces_free(executable->pieces);
     sl_graph_memory_forget(exec);
     drop(executable);
+    return !captured;
 }
 
 static struct sl_graph_node *find_node(struct executable *executable, CUgraphNode handle)

@@ -15,8 +15,9 @@
 #include "core/runtime.h"
 #include "graph_pieces.h"
 
-/* The driver has made `exec` from `graph`. */
-void sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags);
+/* The driver has made `exec` from `graph`. False: there is no memory to note that its launches allocate what
+ * was captured, so it must not be launched. */
+bool sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags);
 /* Call it before the driver's call, which may reuse the handle. */
 void sl_graphs_forget(CUgraphExec exec);
 

@@ -10,10 +10,13 @@
 #include "hold.h"
 #include "work.h"
 
-static CUresult note_made(CUresult result, const CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+static CUresult note_made(CUresult result, CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
-    if (result == CUDA_SUCCESS && *exec && sl_session_on()) sl_graphs_made(*exec, graph, flags);
-    return result;
+    if (result != CUDA_SUCCESS || !*exec || !sl_session_on()) return result;
+    if (sl_graphs_made(*exec, graph, flags)) return result;
+    sl_driver_functions()->graph_exec_destroy(*exec);
+    *exec = NULL;
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult sl_hook_cuGraphInstantiate(struct sl_call call, sl_fn_cuGraphInstantiate *real, CUgraphExec *exec,

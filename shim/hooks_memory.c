@@ -47,7 +47,7 @@ static CUresult given(enum sl_status status, const struct sl_allocation *freed)
 static CUresult finish(void)
 {
     if (sl_runtime_finish() == SL_OK) return CUDA_SUCCESS;
-    if (sl_captures_any()) return sl_driver_refusal_or(0, CUDA_ERROR_UNKNOWN);
+    if (sl_captures_any()) return sl_driver_refusal_or(0, CUDA_ERROR_OUT_OF_MEMORY); /* for notes */
     struct sl_sync_mark before = sl_runtime_synchronizing();
     CUresult result = sl_driver_functions()->ctx_synchronize();
     if (result == CUDA_SUCCESS) sl_runtime_synchronized(before);

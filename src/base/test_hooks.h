@@ -82,6 +82,7 @@ enum sl_delay_place {
     SL_DELAY_RECORD,        /* before streams that do not capture get the points of a free */
     SL_DELAY_HELD_BACK,     /* where a free waits until a capture has begun */
     SL_DELAY_CAPTURE_BEGUN, /* after a stream began to capture */
+    SL_DELAY_PYTHON,        /* before a thread reads its Python frames */
     SL_DELAY_PLACES
 };
 

@@ -20,6 +20,7 @@
 #include "core/report.h"
 #include "core/room.h"
 #include "move/daemon.h"
+#include "trace/python_end.h"
 #include "trace/python_frames.h"
 #include "trace/stack_walk.h"
 #include "trace/tensor_names.h"
@@ -326,6 +327,7 @@ void sl_runtime_after_fork(void)
 {
     pthread_mutex_init(&everywhere, NULL);
     sl_late_frees_after_fork();
+    sl_python_after_fork();
     forget_cores();
     sl_trace_emit_to(NULL, NULL);
     sl_report_leave();

@@ -204,26 +204,24 @@ static void forget(struct sl_waits *waits, const struct sl_wait *over, struct sl
         }
 }
 
-/* Waits on the host for the work of destroyed streams, which others see until it is done. False: some may not
- * be done. */
+/* Waits on the host for the work of destroyed streams, which others see until it is done. Needs no memory.
+ * False: some may not be done. */
 static bool wait_for_gone(struct sl_streams *streams)
 {
-    struct sl_waits gone = {0};
-    sl_lock(streams->order);
-    bool done = !streams->gone.unsure;
-    for (uint32_t i = 0; i < streams->gone.count && done; i++) {
-        /* Grown before: without memory sl_waits_add would wait, under the lock. */
-        done = sl_grow(&gone.at, &gone.capacity, gone.count, sizeof *gone.at);
-        if (done) sl_waits_add(&gone, &streams->gone.at[i], streams->frees);
+    for (bool done = true;;) {
+        struct sl_wait place;
+        struct sl_waits first = {.at = &place, .capacity = 1};
+        sl_lock(streams->order);
+        done &= !streams->gone.unsure;
+        if (done && streams->gone.count) sl_waits_add(&first, &streams->gone.at[0], streams->frees);
+        sl_unlock(streams->order);
+        if (!first.count) return done;
+        if (SL_GUARD(WORK_OF_THE_GONE)) done = sl_wait_on_host(&place) == SL_OK;
+        sl_lock(streams->order);
+        if (done) forget(&streams->gone, &place, streams->frees);
+        sl_unlock(streams->order);
+        sl_wait_end(&place, streams->frees);
     }
-    sl_unlock(streams->order);
-    for (uint32_t i = 0; i < gone.count && SL_GUARD(WORK_OF_THE_GONE); i++)
-        done &= sl_wait_on_host(&gone.at[i]) == SL_OK;
-    sl_lock(streams->order);
-    for (uint32_t i = 0; i < gone.count && done; i++) forget(&streams->gone, &gone.at[i], streams->frees);
-    sl_unlock(streams->order);
-    sl_waits_end(&gone, streams->frees);
-    return done;
 }
 
 /* Handles may be used until sl_frees_let_go: rule 18 of docs/concurrency.md. A capture that is about to begin

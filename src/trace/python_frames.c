@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/test_hooks.h"
+#include "trace/python_end.h"
 
 /* --- strings */
 
@@ -123,7 +125,6 @@ enum { NAME_AFTER_FILE = 16, TABLE_AFTER_NAME = 8 };
 static struct {
     const struct layout *layout; /* NULL: no known Python */
     const char *(*thread)(void);
-    int (*is_initialized)(void);
     const char *code_type;
 } python;
 
@@ -145,12 +146,10 @@ void sl_python_frames_open(void)
     python.layout = NULL;
     if (!version) return;
     void *thread = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
-    void *is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     const char *description = dlsym(RTLD_DEFAULT, "_PyRuntime");
     python.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
-    if (!thread || !is_initialized || !python.code_type) return;
+    if (!thread || !python.code_type || !sl_python_end_open()) return;
     memcpy(&python.thread, &thread, sizeof thread);
-    memcpy(&python.is_initialized, &is_initialized, sizeof is_initialized);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (*version >> 16 == (3u << 8 | layouts[i].minor) && is_as_it_says(&layouts[i], description))
             python.layout = &layouts[i];
@@ -159,11 +158,6 @@ void sl_python_frames_open(void)
 bool sl_python_frames_known(void)
 {
     return python.layout;
-}
-
-bool sl_python_runs(void)
-{
-    return python.layout && python.is_initialized();
 }
 
 static const char *pointer_at(const char *object, size_t offset)
@@ -184,10 +178,11 @@ static uint64_t hash_frame(uint64_t hash, const struct layout *l, const char *fr
     return sl_hash_word(hash, instruction << 32 ^ length << 24 ^ (uint32_t)line);
 }
 
-/* An interpreter that ends frees its threads' states, also those of threads that are inside calls of C. */
+/* Precondition: sl_python_hold. */
 static const char *innermost(const struct layout *l)
 {
-    const char *thread = sl_python_runs() ? python.thread() : NULL, *frame = thread;
+    const char *thread = python.thread(), *frame = thread;
+    SL_TEST_DELAY(PYTHON);
     if (frame && l->thread_cframe) frame = pointer_at(frame, l->thread_cframe);
     return frame ? pointer_at(frame, l->frame) : NULL;
 }
@@ -207,6 +202,7 @@ static bool stands_for_c(const struct layout *l, const char *frame)
 uint64_t sl_python_frames_hash(void)
 {
     const struct layout *l = python.layout;
+    if (!l || !sl_python_hold()) return 0;
     const char *frame = innermost(l);
     uint64_t hash = 0;
     for (int i = 0; frame && i < MOST_FRAMES; i++, frame = pointer_at(frame, l->previous)) {
@@ -215,6 +211,7 @@ uint64_t sl_python_frames_hash(void)
         if (!code) break;
         hash = hash_frame(hash, l, frame, code);
     }
+    sl_python_release();
     return hash;
 }
 
@@ -241,6 +238,7 @@ void sl_python_frames_each(void (*each)(const struct sl_python_frame *frame, uin
                            void *context)
 {
     const struct layout *l = python.layout;
+    if (!l || !sl_python_hold()) return;
     const char *frame = innermost(l);
     uint32_t depth = 0;
     for (int i = 0; frame && i < MOST_FRAMES && depth < SL_PYTHON_FRAMES;
@@ -252,4 +250,5 @@ void sl_python_frames_each(void (*each)(const struct sl_python_frame *frame, uin
         describe(l, frame, code, &found);
         each(&found, depth++, context);
     }
+    sl_python_release();
 }

@@ -15,8 +15,6 @@ void sl_python_frames_open(void);
 
 /* Whether it was found. */
 bool sl_python_frames_known(void);
-/* Whether it was found and does not end. Thread-safe. */
-bool sl_python_runs(void);
 
 /* A hash of the innermost Python frames: the first line, qualified name length and instruction of each
  * function. Equal in every run of the same program. 0: the thread is in no Python function, or the

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "trace/events.h"
+#include "trace/python_end.h"
 #include "trace/python_frames.h"
 #include "trace/trace_write.h"
 
@@ -153,5 +154,7 @@ static int look(void *unused)
 
 void sl_tensor_names_ask(void)
 {
-    if (usable && sl_python_runs()) python.add_pending_call(look, NULL);
+    if (!usable || !sl_python_hold()) return;
+    python.add_pending_call(look, NULL);
+    sl_python_release();
 }

@@ -54,7 +54,11 @@ int main(void)
         must(cuStreamWaitEvent(second, event, 0));
         must(cuMemFreeAsync(own, second)); /* the next launch waits for it */
     }
-    /* Only streams can be waited for while one captures. */
+    /* Only streams, and events of destroyed ones, can be waited for while one captures. */
+    CUstream third;
+    must(cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
+    must(cuMemsetD8Async(plain, 3, 4 * MIB, third));
+    must(cuStreamDestroy(third));
     must(cuMemsetD8Async(plain, 3, 4 * MIB, second));
     must(cuStreamBeginCapture(first, CU_STREAM_CAPTURE_MODE_RELAXED));
     CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;

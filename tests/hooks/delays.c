@@ -29,6 +29,7 @@ static const struct {
     [SL_DELAY_HELD_BACK] = {64, 4},
     [SL_DELAY_CAPTURE_BEGUN] = {64, 4},
     [SL_DELAY_FREED] = {512, 32},
+    [SL_DELAY_PYTHON] = {64, 4},
 };
 
 static void sleep_ns(uint64_t ns)
