@@ -52,6 +52,7 @@ struct sl_options {
     const char *node;       /* file of the node's page; "": the user's default path */
     const char *sysfs;      /* folder; "": /sys */
     uint64_t host_reserve;  /* bytes of host memory left to others; 0: see sl_host_memory_reserve */
+    uint64_t host_memory;   /* bytes of a rehearsed host; 0: as the kernel says */
     uint64_t virtual_size;  /* bytes that cuMemGetInfo reports as total; 0: the host limit */
 #ifdef SLUICE_TEST_HOOKS
     int test_mutant;      /* enum sl_guard that is left out; 0: none */

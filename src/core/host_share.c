@@ -30,6 +30,17 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
+static void read_host(const struct sl_options *options, struct sl_host_memory *out)
+{
+    uint64_t bytes = options->host_memory;
+    sl_host_memory_read("", out);
+    if (bytes)
+        *out = (struct sl_host_memory){.available_bytes = bytes,
+                                       .machine_bytes = bytes,
+                                       .cgroup_bytes = UINT64_MAX,
+                                       .cgroup_limit_bytes = UINT64_MAX};
+}
+
 /* --- what there is at the start */
 
 /* What this process states, before it has claimed anything. Returns the most that it may have; UINT64_MAX:
@@ -39,7 +50,7 @@ static uint64_t decide(struct sl_node_entry *entry, const struct sl_options *opt
 {
     const struct sl_launcher *launcher = sl_launcher();
     struct sl_host_memory host;
-    sl_host_memory_read("", &host);
+    read_host(options, &host);
     uint64_t most = options->node_limit ? options->node_limit : UINT64_MAX, available = UINT64_MAX;
     if (!options->node_limit)
         available = sl_host_memory_limit(&host, sl_host_memory_reserve(&host, options->host_reserve));
@@ -72,7 +83,7 @@ const char *sl_host_share_why_nothing(const struct sl_options *options, char out
 {
     struct sl_host_memory host;
     char available[SL_BYTES_TEXT], reserve[SL_BYTES_TEXT];
-    sl_host_memory_read("", &host);
+    read_host(options, &host);
     snprintf(out, SL_HOST_SHARE_WHY, "%s of the %s are free, and the reserve is %s (SLUICE_HOST_RESERVE)",
              sl_bytes_text(sl_host_memory_limit(&host, 0), available),
              sl_host_memory_limited_by(&host) ? "cgroup's limit" : "machine's memory",
@@ -172,9 +183,10 @@ static void look(struct sl_host_share *share)
 {
     struct sl_host_memory host;
     if (!share->watched) return;
-    sl_host_memory_read("", &host);
+    read_host(share->options, &host);
     uint64_t half = sl_host_memory_reserve(&host, share->options->host_reserve) / 2;
-    struct sl_host_pages pages = sl_host_pages();
+    struct sl_host_pages pages = {0}; /* of a host that is only an option, none were taken */
+    if (!share->options->host_memory) pages = sl_host_pages();
     uint64_t available = sl_host_memory_limit(&host, half), claimed = share->entry.claimed_bytes;
     uint64_t promised = claimed > pages.bytes ? claimed - pages.bytes : 0;
     share->there_bytes = available == UINT64_MAX ? available : available + pages.bytes;

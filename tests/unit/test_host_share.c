@@ -583,6 +583,22 @@ static void nothing_is_left(void **state)
     assert_in_range(sl_host_share_foresee(&options), 94 * SL_MIB, 95 * SL_MIB);
 }
 
+/* The container has less. */
+static void a_rehearsed_host_has_what_is_said(void **state)
+{
+    (void)state;
+    options.host_memory = 64 * SL_GIB;
+    assert_int_equal(sl_host_share_foresee(&options), 63 * SL_GIB);
+    struct process *process = start(&device);
+    assert_true(take(process, 40 * SL_GIB));
+    be_in_a_container(799);
+    assert_true(take(process, 20 * SL_GIB));
+    assert_false(take(process, 4 * SL_GIB));
+    assert_false(sl_host_share_take_pinnable(&process->share, 4 * SL_GIB));
+    assert_true(sl_host_share_take_pinnable(&process->share, 3 * SL_GIB));
+    end(process);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -595,6 +611,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(more_than_there_is_leaves_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_link_is_shared_by_those_at_its_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_others_take_lowers_the_limit, set_up_container,
+                                        tear_down_container),
+        cmocka_unit_test_setup_teardown(a_rehearsed_host_has_what_is_said, set_up_container,
                                         tear_down_container),
         cmocka_unit_test_setup_teardown(looks_are_few, set_up_container, tear_down_container),
         cmocka_unit_test_setup_teardown(ranks_have_less_together, set_up_container, tear_down_container),
