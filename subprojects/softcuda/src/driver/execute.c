@@ -8,6 +8,7 @@
 #include "native.h"
 #include "queue.h"
 #include "races.h"
+#include "sampled_contents.h"
 #include "touched.h"
 #include "work.h"
 
@@ -46,9 +47,11 @@ static CUresult fault_result(const struct sc_op *op, const struct sc_fault *faul
                (unsigned long long)fault->address);
         return kinds[fault->kind].result;
     }
-    sc_log("kernel %s %s: PTX line %u, block (%u,%u,%u), thread (%u,%u,%u), address 0x%llx", op->launch.name,
-           kinds[fault->kind].text, fault->line, fault->block[0], fault->block[1], fault->block[2],
-           fault->thread[0], fault->thread[1], fault->thread[2], (unsigned long long)fault->address);
+    sc_log("kernel %s %s: PTX line %u, block (%u,%u,%u), thread (%u,%u,%u), address 0x%llx%s",
+           op->launch.name, kinds[fault->kind].text, fault->line, fault->block[0], fault->block[1],
+           fault->block[2], fault->thread[0], fault->thread[1], fault->thread[2],
+           (unsigned long long)fault->address,
+           sc_options()->sampled ? "; it may depend on what nothing computed (SOFTCUDA_EXECUTE=sample)" : "");
     return kinds[fault->kind].result;
 }
 
@@ -96,11 +99,6 @@ static CUresult run_kernel(struct sc_op *op)
     }
 }
 
-static bool is_in_device(enum sc_side side)
-{
-    return side == SC_SIDE_DEVICE || side == SC_SIDE_MANAGED;
-}
-
 static void copy(const struct sc_copy_work *work)
 {
     const char *source = work->snapshot ? work->snapshot : (const char *)work->source;
@@ -132,26 +130,16 @@ static void set(const struct sc_set_work *work)
     }
 }
 
-/* Copies of what the program's own memory has, or gets, are whole. */
 static void copy_sample(const struct sc_copy_work *work)
 {
-    struct sc_copy_work part = *work;
-    if (is_in_device(work->to) && is_in_device(work->from) && !work->snapshot &&
-        work->width * work->height * work->depth > SC_SAMPLED_BYTES) {
-        part.height = part.depth = 1;
-        if (part.width > SC_SAMPLED_BYTES) part.width = SC_SAMPLED_BYTES;
-    }
+    struct sc_copy_work part = sc_sampled_copy(work);
     copy(&part);
+    sc_sampled_make_finite(&part);
 }
 
 static void set_sample(const struct sc_set_work *work)
 {
-    struct sc_set_work part = *work;
-    if (is_in_device(work->to) && work->width * work->element_bytes * work->height > SC_SAMPLED_BYTES) {
-        part.height = 1;
-        if (part.width * part.element_bytes > SC_SAMPLED_BYTES)
-            part.width = SC_SAMPLED_BYTES / part.element_bytes;
-    }
+    struct sc_set_work part = sc_sampled_set(work);
     set(&part);
 }
 
