@@ -126,10 +126,21 @@ struct sc_block_traffic {
     uint64_t bytes_read, bytes_written;
 };
 
+/* Units that multiply matrices faster than others do, by what they multiply: tf32, 16 bits, 8 bits or fewer.
+ */
+enum sc_matrix_rate { SC_RATE_NONE, SC_RATE_TF32, SC_RATE_HALF, SC_RATE_BYTE, SC_RATES };
+
+/* The products of one launch: m by n results, each a sum of k. Zeros: the shape is not known. */
+struct sc_matrix_work {
+    enum sc_matrix_rate rate;
+    uint64_t m, n, k, batch;
+};
+
 /* The cost of a launch; it does not depend on the number of workers. Free it with sc_cost_free. */
 struct sc_cost {
     uint64_t instructions;              /* lanes x PTX instructions */
     uint64_t flops;                     /* an fma counts two */
+    struct sc_matrix_work product;      /* if it has a rate, most flops are its */
     uint64_t bytes_read, bytes_written; /* global memory of all kinds, counted like sc_block_traffic */
     struct sc_block_traffic *blocks;    /* sorted by block; managed and host ranges only */
     size_t block_count;

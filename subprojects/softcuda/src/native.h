@@ -28,7 +28,8 @@ struct sc_native_launch {
      * Records nothing if width or rows is 0. false: part of the range is not live memory, or there is no host
      * memory. */
     bool (*touch)(struct sc_native_launch *launch, const struct sc_native_access *access);
-    uint64_t flops; /* `describe` adds to it */
+    uint64_t flops;                /* `describe` adds to it */
+    struct sc_matrix_work product; /* `describe` may set it */
 
     /* For `run`: calls work(context, i) for every i below `count`, possibly concurrently. */
     void (*parallel)(struct sc_native_launch *launch, uint32_t count,

@@ -96,8 +96,10 @@ static bool describe(struct sc_native_launch *launch)
     bool product = (alpha != 0 && shape->k > 0) || gradient;
     for (uint32_t i = 0; i < shape->batch; i++)
         if (!touch_batch(launch, gemm, i, product, beta != 0)) return false;
-    if (product)
-        launch->flops += 2 * (uint64_t)shape->m * (uint64_t)shape->n * (uint64_t)shape->k * shape->batch;
+    if (!product) return true;
+    launch->product = (struct sc_matrix_work){shape->rate, (uint64_t)shape->m, (uint64_t)shape->n,
+                                              (uint64_t)shape->k, shape->batch};
+    launch->flops += 2 * launch->product.m * launch->product.n * launch->product.k * shape->batch;
     return true;
 }
 

@@ -33,6 +33,7 @@ struct sc_gemm_shape {
     uint32_t batch;
     uint32_t epilogue;
     uint8_t type_a, type_b, type_c, type_d, bias_type, aux_type;
+    uint8_t rate;        /* enum sc_matrix_rate: what the products may be rounded to */
     uint8_t scalar_type; /* type of the values at the pointers alpha and beta */
     bool transpose_a, transpose_b;
     bool by_pointer;         /* a, b, c and d are arrays of pointers, one for each matrix of the batch */

@@ -1,5 +1,6 @@
 /* Converts descriptors to the shape of the kernel's product. */
 #include "lt.h"
+#include "rate.h"
 
 static bool is_transposed(int32_t operation)
 {
@@ -76,6 +77,7 @@ static bool types_match(const struct sc_lt_problem *on, struct sc_gemm_shape *sh
     if (!sc_type_from_cuda(bias, &shape->bias_type) || !sc_type_from_cuda(aux, &shape->aux_type))
         return false;
     if (shape->type_a != shape->type_b || shape->type_c != shape->type_d) return false;
+    shape->rate = sc_rate_of_product(shape->type_a, (cublasComputeType_t)desc->compute, false);
     bool same = shape->type_a == shape->type_d;
     if (shape->scalar_type == SC_F32)
         return shape->type_a != SC_F64 && shape->bias_type != SC_F64 && shape->aux_type != SC_F64 &&

@@ -1,6 +1,7 @@
 /* Matrix products, matrix sums and matrix-vector products: convert calls to the parameters of a launch. */
 #include "gemm.h"
 #include "handle.h"
+#include "rate.h"
 
 static bool is_operation(cublasOperation_t operation)
 {
@@ -83,6 +84,8 @@ cublasStatus_t sc_product(cublasHandle_t handle, const struct sc_product *produc
                            }};
     if (!types_match(product, &gemm.shape))
         return sc_not_supported(product->function, "this combination of types");
+    gemm.shape.rate =
+        sc_rate_of_product(gemm.shape.type_a, product->compute, handle->math & CUBLAS_TF32_TENSOR_OP_MATH);
     if (!product->m || !product->n || !product->batch) return CUBLAS_STATUS_SUCCESS;
     if (!product->alpha || !product->beta) return CUBLAS_STATUS_INVALID_VALUE;
     gemm.a = (uint64_t)product->a;

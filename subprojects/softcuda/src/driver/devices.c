@@ -105,11 +105,15 @@ static struct sc_driver_costs driver_of(const struct sc_options *o)
 
 static struct sc_machine machine_of(const struct sc_options *o, int physical)
 {
-    double part = 1.0 / sc_devices_of_link(physical);
+    double part = 1.0 / sc_devices_of_link(physical), tensor = o->tensor_cores ? 1000 : 0;
     return (struct sc_machine){
         .memory_bytes = o->memory_bytes,
         .device_bytes_per_ns = o->device_gbps,
         .flops_per_ns = o->tflops * 1000,
+        .matrix_flops_per_ns = {[SC_RATE_TF32] = o->tf32_tflops * tensor,
+                                [SC_RATE_HALF] = o->half_tflops * tensor,
+                                [SC_RATE_BYTE] = o->byte_tflops * tensor},
+        .processors = o->processors,
         .link_in_bytes_per_ns = o->link_in_gbps * part,
         .link_out_bytes_per_ns = o->link_out_gbps * part,
         .link_both_bytes_per_ns = o->link_both_gbps * part,

@@ -244,6 +244,7 @@ enum sc_engine_status sc_native_run(const struct sc_native_kernel *kernel, const
     bool ok = kernel->describe(&run.launch);
     merge_blocks(cost);
     cost->flops = run.launch.flops;
+    cost->product = run.launch.product;
     ok = ok && sc_touches_ranges(&run.touches, &cost->touched, &cost->touched_count);
     sc_touches_free(&run.touches);
     ok = ok && sc_accesses_ranges(&run.accesses, &cost->accessed, &cost->accessed_count);

@@ -16,8 +16,8 @@
 
 struct profile {
     const char *name;
-    const char *memory_bytes, *device_gbps, *tflops, *launch_ns, *link_in_gbps, *link_out_gbps,
-        *link_both_gbps, *fault_ns, *capability, *processors;
+    const char *memory_bytes, *device_gbps, *tflops, *tf32_tflops, *half_tflops, *byte_tflops, *launch_ns,
+        *link_in_gbps, *link_out_gbps, *link_both_gbps, *fault_ns, *capability, *processors;
 };
 
 static const struct profile profiles[] = {
@@ -66,6 +66,9 @@ static const char *own_value(const struct profile *profile, const struct driver 
     FROM(profile, memory_bytes);
     FROM(profile, device_gbps);
     FROM(profile, tflops);
+    FROM(profile, tf32_tflops);
+    FROM(profile, half_tflops);
+    FROM(profile, byte_tflops);
     FROM(profile, launch_ns);
     FROM(profile, link_in_gbps);
     FROM(profile, link_out_gbps);

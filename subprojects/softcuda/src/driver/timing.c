@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "matrix_share.h"
 #include "moves.h"
 #include "transfers.h"
 
@@ -126,7 +127,11 @@ static uint64_t touch_managed(struct sc_timing *timing, const struct sc_cost *co
 /* The duration of a kernel without its link traffic. */
 static uint64_t alone_ns(const struct sc_timing *timing, const struct sc_cost *cost, uint64_t local_bytes)
 {
-    uint64_t compute_ns = duration((double)cost->flops, timing->machine.flops_per_ns);
+    const struct sc_machine *machine = &timing->machine;
+    double peak = machine->matrix_flops_per_ns[cost->product.rate];
+    double rate =
+        peak > 0 ? peak * sc_matrix_share(&cost->product, machine->processors) : machine->flops_per_ns;
+    uint64_t compute_ns = duration((double)cost->flops, rate);
     uint64_t memory_ns = duration((double)local_bytes, timing->machine.device_bytes_per_ns);
     return compute_ns > memory_ns ? compute_ns : memory_ns;
 }

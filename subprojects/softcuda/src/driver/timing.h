@@ -30,6 +30,8 @@ struct sc_driver_costs {
 struct sc_machine {
     uint64_t memory_bytes;
     double device_bytes_per_ns, flops_per_ns;
+    double matrix_flops_per_ns[SC_RATES]; /* peaks; 0: as flops_per_ns */
+    uint64_t processors;                  /* which share a matrix product */
     double link_in_bytes_per_ns, link_out_bytes_per_ns, link_both_bytes_per_ns;
     uint64_t launch_ns, fault_ns;
     uint64_t node_ns;         /* replaces launch_ns in a graph */

@@ -74,6 +74,7 @@ struct sc_ir_function {
     sc_vec(uint32_t) parts;          /* first instructions of functions that are not expanded (see stack.c) */
     sc_vec(struct sc_ir_edge) edges; /* calls between parts, numbered from 1; 0 is the entry */
     uint32_t shared_bytes, local_bytes;
+    enum sc_matrix_rate rate; /* of its matrix products; the last one's */
     bool ordered;
     bool heap;
 };

@@ -274,6 +274,7 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
             if (launch.workers[w].kinds) sc_profile_add(wish->profile, launch.workers[w].kinds);
         }
         cost->grid_blocks = cost->executed_blocks = launch.blocks;
+        cost->product.rate = wish->function->program->rate;
         ok = sum_traffic(&launch, cost) && sum_touches(&launch, cost) && sum_accesses(&launch, cost) &&
              !launch.no_memory;
         if (ok && launch.sample && sc_sample_fits(launch.sample)) {

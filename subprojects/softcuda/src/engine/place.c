@@ -418,6 +418,7 @@ static void finish(struct placing *p)
     program->static_shared_bytes = function->shared_bytes;
     program->local_bytes = (function->local_bytes + 15) & ~15u;
     program->ordered = function->ordered;
+    program->rate = function->rate;
     program->heap = function->heap;
     p->ops.at = NULL;
     p->places.at = NULL;

@@ -207,8 +207,9 @@ struct sc_program {
     uint32_t temporary;  /* place of scratch memory for masked instructions */
     uint32_t cache_count;
     uint32_t static_shared_bytes, local_bytes, registers;
-    bool heap;    /* uses malloc or free */
-    bool ordered; /* results depend on the order of blocks: see order.h */
+    enum sc_matrix_rate rate; /* of its matrix products */
+    bool heap;                /* uses malloc or free */
+    bool ordered;             /* results depend on the order of blocks: see order.h */
 };
 
 void sc_program_free(struct sc_program *program);

@@ -116,6 +116,13 @@ static bool types_match(const union sc_matrix *shape)
            (shape->d == SC_ELEMENT_F32 || (half && shape->d == SC_ELEMENT_F16));
 }
 
+static enum sc_matrix_rate rate_of(enum sc_element multiplied)
+{
+    unsigned bits = sc_element_bits(multiplied);
+    if (bits == 32) return SC_RATE_TF32;
+    return bits == 64 ? SC_RATE_NONE : bits == 16 ? SC_RATE_HALF : SC_RATE_BYTE;
+}
+
 /* [w]mma.sync.aligned.shape.row.col.d.a.b.c d, a, b, c. wmma of f16 has only the types d and c. */
 static bool multiply(struct sc_build *build, bool wmma)
 {
@@ -152,6 +159,7 @@ static bool multiply(struct sc_build *build, bool wmma)
     ir->access.element_bytes = (uint8_t)count[1];
     ir->access.result_bytes = (uint8_t)count[2];
     ir->flops = 2u * shape.m * shape.n * shape.k / 32;
+    build->ir.rate = rate_of(type[1]);
     memcpy(ir->result, value[0], count[0] * sizeof **value);
     ir->result_count = (uint8_t)count[0];
     for (unsigned i = 1; i < 4; i++) {
