@@ -41,6 +41,15 @@ static void read_host(const struct sl_options *options, struct sl_host_memory *o
                                        .cgroup_limit_bytes = UINT64_MAX};
 }
 
+/* A rehearsed host's memory is not this one's, so what is taken of it is counted apart. */
+static const char *page_of(const struct sl_options *options)
+{
+    static char rehearsed[64];
+    if (options->node[0] || !options->host_memory) return options->node;
+    snprintf(rehearsed, sizeof(rehearsed), "/dev/shm/sluice-node-%lu-rehearsed", (unsigned long)geteuid());
+    return rehearsed;
+}
+
 /* --- what there is at the start */
 
 /* What this process states, before it has claimed anything. Returns the most that it may have; UINT64_MAX:
@@ -73,7 +82,7 @@ uint64_t sl_host_share_foresee(const struct sl_options *options)
     /* Not on the stack: the calling thread is the program's, whose stack may be small. */
     struct sl_node_table *table = calloc(1, sizeof(*table));
     if (!table) return options->host_limit;
-    if (sl_node_look(options->node, table, &count) != SL_OK) memset(table, 0, sizeof(*table));
+    if (sl_node_look(page_of(options), table, &count) != SL_OK) memset(table, 0, sizeof(*table));
     uint64_t most = decide(&entry, options, table, SL_NODE_SLOTS);
     free(table);
     return most;
@@ -125,7 +134,7 @@ void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *o
     share->node.file = -1;
     share->watched = device->place != NULL;
     share->there_bytes = UINT64_MAX;
-    if (share->watched) sl_node_join(options->node, &share->node, &share->table);
+    if (share->watched) sl_node_join(page_of(options), &share->node, &share->table);
     share->most_bytes = decide(&share->entry, options, &share->table, share->node.slot);
     share->told = options->host_limit || share->most_bytes == UINT64_MAX;
     share->entry.link = link_of(options, device);

@@ -112,7 +112,7 @@ class Documents(unittest.TestCase):
 
     def test_man_page_has_the_options_of_run_and_plan_and_no_others(self):
         manual = (SOURCE / "docs/sluice.1").read_text().replace("\\-", "-")
-        for command in ("run", "plan", "advise"):
+        for command in ("run", "plan", "advise", "rehearse"):
             section = manual[manual.index(f".SH OPTIONS OF {command.upper()}"):].split("\n.SH")[0]
             options = set(re.findall(r"(?m)^  --([\w-]+)", sluice(command, "--help").stdout)) - {"help"}
             described = set(re.findall(r"(?m)^\.BR? ?I? *\"?--([\w-]+)", section))

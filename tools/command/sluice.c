@@ -5,6 +5,7 @@
 #include "tools/advise/advise_command.h"
 #include "tools/command/commands.h"
 #include "tools/plan/plan_command.h"
+#include "tools/rehearse/rehearse_command.h"
 #include "tools/text/command_line.h"
 #include "tools/text/completion.h"
 #include "tools/text/help.h"
@@ -20,6 +21,7 @@ static const struct command {
     {"run", command_run, "run an unmodified CUDA program with oversubscribed GPU memory"},
     {"trace", command_trace, "show the contents of a trace file", trace_command_name},
     {"plan", command_plan, "predict the cost of less device memory from a trace"},
+    {"rehearse", command_rehearse, "say whether a program would run on a card, and how fast, without one"},
     {"advise", command_advise, "say what would make a traced program faster, or smaller"},
     {"profile", command_profile, "show what a run saved for the next one"},
     {"stats", command_stats, "show the statistics of a run that is running or was killed"},
@@ -43,7 +45,7 @@ static void print_help(void)
           "Commands:\n",
           to);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (commands[i].help) fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+        if (commands[i].help) fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
     fputs("\nsluice help COMMAND describes a command, as sluice COMMAND --help does. sluice --version prints "
           "the "
           "version.\n",

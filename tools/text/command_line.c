@@ -115,10 +115,10 @@ static void fill_getopt_table(const struct command_syntax *syntax, struct option
     table[i + 1] = (struct option){0};
 }
 
-/* The short options: those of the table, and -h. */
-static void fill_letters(const struct command_syntax *syntax, char *letters)
+/* The short options: those of the table, and -h. Options of a command that follows are its own. */
+static void fill_letters(const struct command_syntax *syntax, bool command_follows, char *letters)
 {
-    letters = stpcpy(letters, ":h");
+    letters = stpcpy(letters, command_follows ? "+:h" : ":h");
     for (size_t i = 0; i < syntax->option_count; i++) {
         if (!syntax->options[i].letter) continue;
         *letters++ = syntax->options[i].letter;
@@ -186,9 +186,9 @@ static bool read_options(const struct command_syntax *syntax, enum completion_op
         return false;
     }
     struct option table[COMMAND_OPTIONS_MAX + 2];
-    char letters[2 * COMMAND_OPTIONS_MAX + 3];
+    char letters[2 * COMMAND_OPTIONS_MAX + 4];
     fill_getopt_table(syntax, table);
-    fill_letters(syntax, letters);
+    fill_letters(syntax, operands == OPERANDS_COMMAND, letters);
     optind = 0; /* restarts getopt */
     opterr = 0;
     for (int result; (result = getopt_long(argc, argv, letters, table, NULL)) != -1;) {
@@ -236,6 +236,16 @@ bool read_command_line_of_options(const struct command_syntax *syntax, int argc,
     if (optind == argc) return true;
     *status =
         usage_error("%s takes no arguments but options; see sluice %s --help", syntax->name, syntax->name);
+    return false;
+}
+
+bool read_command_line_of_command(const struct command_syntax *syntax, int argc, char **argv, char ***command,
+                                  int *status)
+{
+    if (!read_options(syntax, OPERANDS_COMMAND, argc, argv, status)) return false;
+    *command = argv + optind;
+    if (optind < argc) return true;
+    *status = usage_error("%s: no command given; see sluice %s --help", syntax->name, syntax->name);
     return false;
 }
 

@@ -45,6 +45,11 @@ bool read_command_line_of_files(const struct command_syntax *syntax, int argc, c
 /* The same for a command without operands. */
 bool read_command_line_of_options(const struct command_syntax *syntax, int argc, char **argv, int *status);
 
+/* The same for a command whose operands are another command with its arguments: options end at its first
+ * word. *command: its words in argv, and NULL. */
+bool read_command_line_of_command(const struct command_syntax *syntax, int argc, char **argv, char ***command,
+                                  int *status);
+
 /* Whether argv[1] requests help, for commands without such a table. */
 bool wants_help(int argc, char **argv);
 

@@ -80,7 +80,8 @@ CUresult CUDAAPI cuDeviceGetName(char *name, int bytes, CUdevice device)
     if (!name || bytes <= 0) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = enter_device(device);
     if (result) return result;
-    snprintf(name, (size_t)bytes, "softcuda %s", sc_options()->profile);
+    snprintf(name, (size_t)bytes, "softcuda %s%s", sc_options()->profile,
+             sc_options()->sampled ? ", executed in part" : "");
     return sc_leave(CUDA_SUCCESS);
 }
 

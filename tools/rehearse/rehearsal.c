@@ -1,0 +1,301 @@
+#include "tools/rehearse/rehearsal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tools/text/messages.h"
+#include "tools/text/terminal.h"
+#include "tools/top/runs.h"
+
+#define TEMPLATE "sluice-rehearse-XXXXXX"
+#define BETWEEN_LOOKS_NS 200000000
+#define TRACE_NS 1500000000u   /* by then, what was recorded is in the trace */
+#define ENDING_NS 20000000000u /* then the command is killed */
+
+/* --- the command's process */
+
+static int make_folder(struct rehearsal *out)
+{
+    const char *place = getenv("TMPDIR");
+    int length =
+        snprintf(out->folder, sizeof(out->folder), "%s/" TEMPLATE, place && *place == '/' ? place : "/tmp");
+    if (length < (int)sizeof(out->folder) - 32 && !strchr(out->folder, '%') && mkdtemp(out->folder))
+        return EXIT_OK;
+    int status = failure("no folder for the traces in %s: %s", out->folder, strerror(errno));
+    out->folder[0] = 0;
+    return status;
+}
+
+static void set_number(const char *variable, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%" PRIu64, value);
+    setenv(variable, text, 1);
+}
+
+static void set_environment(const struct rehearsal_wish *wish, const struct rehearsal *rehearsal)
+{
+    char trace[PATH_MAX + 16];
+    snprintf(trace, sizeof(trace), "%s/%%p.slt", rehearsal->folder);
+    setenv("SOFTCUDA_PROFILE", wish->card->name, 1);
+    setenv("SOFTCUDA_EXECUTE", "sample", 1);
+    setenv("SOFTCUDA_TENSOR_CORES", "1", 1);
+    set_number("SOFTCUDA_DEVICES", wish->cards);
+    if (wish->host_bytes) set_number("SLUICE_HOST_MEMORY", wish->host_bytes);
+    setenv("SLUICE_TRACE", trace, 1);
+    snprintf(trace, sizeof(trace), "%s/node", rehearsal->folder);
+    setenv("SLUICE_NODE", trace, 1); /* its memory is not taken from programs that run really */
+    setenv("SLUICE_TRACE_SAMPLE", "4", 0);
+    setenv("SLUICE_TRACE_FULL", "wait", 0);
+}
+
+/* The child becomes `sluice run`, and that the command. */
+static void become(const struct rehearsal_wish *wish, const struct rehearsal *rehearsal)
+{
+    size_t words = 0, count = 0;
+    while (wish->command[words]) words++;
+    char **argv = calloc(words + 9, sizeof(*argv));
+    if (!argv) _exit(failure("out of memory"));
+    char *const before[] = {
+        "sluice", "run", "--software", wish->budget ? "--budget" : NULL, (char *)wish->budget, "--"};
+    for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++)
+        if (before[i]) argv[count++] = before[i];
+    for (size_t i = 0; i < words; i++) argv[count + i] = wish->command[i];
+    setpgid(0, 0);
+    if (isatty(STDIN_FILENO)) {
+        int nothing = open("/dev/null", O_RDONLY);
+        if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+        if (nothing > STDIN_FILENO) close(nothing);
+    }
+    set_environment(wish, rehearsal);
+    execv("/proc/self/exe", argv);
+    _exit(failure("cannot run sluice: %s", strerror(errno)));
+}
+
+/* --- its processes, as their pages show them */
+
+/* Whether the process has the traces' folder in its environment: a launcher starts ranks in sessions of their
+ * own. */
+static bool is_ours(const struct rehearsal *rehearsal, uint64_t process)
+{
+    char path[40], *text = NULL;
+    size_t room = 0;
+    bool ours = false;
+    snprintf(path, sizeof(path), "/proc/%" PRIu64 "/environ", process);
+    FILE *file = fopen(path, "re");
+    while (file && !ours && getdelim(&text, &room, 0, file) > 0)
+        ours = !strncmp(text, "SLUICE_TRACE=", 13) && strstr(text, rehearsal->folder);
+    free(text);
+    if (file) fclose(file);
+    return ours;
+}
+
+static struct rehearsed *find(struct rehearsal *rehearsal, uint64_t process)
+{
+    for (size_t i = 0; i < rehearsal->count; i++)
+        if (rehearsal->of[i].process == process) return &rehearsal->of[i];
+    if (rehearsal->count == REHEARSAL_PROCESSES || !is_ours(rehearsal, process)) return NULL;
+    rehearsal->of[rehearsal->count] = (struct rehearsed){.process = process};
+    return &rehearsal->of[rehearsal->count++];
+}
+
+static uint64_t most(uint64_t one, uint64_t other)
+{
+    return one > other ? one : other;
+}
+
+static void note_step(struct rehearsed *to, const struct sl_stats *figures)
+{
+    if (figures->steps <= to->steps || !figures->device_step_ns) return;
+    to->step_ns[to->seen++ % REHEARSED_STEPS] = figures->device_step_ns;
+}
+
+static void note(struct rehearsed *to, const struct sl_monitor_record *record)
+{
+    uint64_t host_bytes = 0, pinned_bytes = 0;
+    for (uint32_t d = 0; d < record->devices; d++) {
+        const struct sl_stats *figures = &record->figures[d];
+        note_step(to, figures);
+        to->steps = most(to->steps, figures->steps);
+        to->budget_bytes = most(to->budget_bytes, figures->budget_bytes);
+        to->need_bytes = most(to->need_bytes, figures->need_bytes);
+        to->host_limit_bytes = most(to->host_limit_bytes, figures->host_limit_bytes);
+        host_bytes += figures->host_bytes;
+        pinned_bytes += figures->pinned_peak_bytes;
+    }
+    to->host_bytes = most(to->host_bytes, host_bytes);
+    to->pinned_bytes = most(to->pinned_bytes, pinned_bytes);
+}
+
+static void look(struct rehearsal *rehearsal, struct runs *runs)
+{
+    if (!runs_look(runs, SL_MONITOR_FOLDER, NULL, 0)) return; /* out of memory: the next look sees them */
+    for (uint32_t r = 0; r < runs->count; r++) {
+        struct rehearsed *found = runs->all[r].devices ? find(rehearsal, runs->all[r].process) : NULL;
+        if (found) note(found, &runs->all[r]);
+    }
+}
+
+/* The steps that all processes have made that make any. */
+static uint64_t steps_of(const struct rehearsal *rehearsal)
+{
+    uint64_t steps = 0;
+    for (size_t i = 0; i < rehearsal->count; i++) {
+        uint64_t own = rehearsal->of[i].steps;
+        if (own && (!steps || own < steps)) steps = own;
+    }
+    return steps;
+}
+
+/* --- */
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+    interrupted = signal;
+}
+
+static void show(const struct rehearsal_wish *wish, uint64_t steps, uint64_t began_ns)
+{
+    if (!is_terminal(stderr)) return;
+    uint64_t s = (sl_clock_ns(CLOCK_MONOTONIC) - began_ns) / 1000000000u;
+    fprintf(stderr, "\r\033[K%s: ", wish->card->name);
+    if (wish->steps)
+        fprintf(stderr, "step %" PRIu64 " of %" PRIu64, steps, wish->steps);
+    else
+        fprintf(stderr, "step %" PRIu64, steps);
+    fprintf(stderr, ", %" PRIu64 " s", s);
+    fflush(stderr);
+}
+
+static void pause_ns(long ns)
+{
+    nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
+}
+
+static void send(const struct rehearsal *rehearsal, pid_t child, int signal)
+{
+    kill(-child, signal);
+    if (signal != SIGKILL) return; /* a launcher ends its ranks itself */
+    for (size_t i = 0; i < rehearsal->count; i++)
+        if (is_ours(rehearsal, rehearsal->of[i].process)) kill((pid_t)rehearsal->of[i].process, signal);
+}
+
+/* Until the command has ended, or made its steps and was ended. */
+static void watch(const struct rehearsal_wish *wish, pid_t child, struct rehearsal *out)
+{
+    struct runs runs = {0};
+    struct rusage used;
+    uint64_t began_ns = sl_clock_ns(CLOCK_MONOTONIC), enough_ns = 0, ended_ns = 0;
+    while (wait4(child, &out->status, WNOHANG, &used) == 0) {
+        uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
+        look(out, &runs);
+        uint64_t steps = steps_of(out);
+        show(wish, steps, began_ns);
+        if (wish->steps && steps >= wish->steps && !enough_ns) enough_ns = now_ns;
+        bool ends = interrupted || (enough_ns && now_ns - enough_ns > TRACE_NS);
+        if (ends && !ended_ns) {
+            out->stopped = !interrupted;
+            send(out, child, interrupted ? interrupted : SIGTERM);
+            ended_ns = now_ns;
+        }
+        if (ended_ns && now_ns - ended_ns > ENDING_NS) send(out, child, SIGKILL);
+        pause_ns(BETWEEN_LOOKS_NS);
+    }
+    send(out, child, SIGKILL); /* what the command left behind */
+    if (is_terminal(stderr)) fputs("\r\033[K", stderr);
+    out->processor_ns = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
+                        (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
+    out->resident_bytes = (uint64_t)used.ru_maxrss << 10;
+    runs_free(&runs);
+}
+
+static int by_process(const void *a, const void *b)
+{
+    const struct rehearsed *x = a, *y = b;
+    return (x->process > y->process) - (x->process < y->process);
+}
+
+void rehearsal_trace(const struct rehearsal *rehearsal, size_t index, char out[PATH_MAX])
+{
+    snprintf(out, PATH_MAX, "%.*s/%" PRIu64 ".slt", PATH_MAX - 32, rehearsal->folder,
+             rehearsal->of[index].process);
+}
+
+/* A page may have come and gone between two looks; its trace is there. */
+static void add_traces(struct rehearsal *rehearsal)
+{
+    DIR *open = opendir(rehearsal->folder);
+    for (struct dirent *entry; open && (entry = readdir(open));) {
+        char *end;
+        uint64_t process = strtoull(entry->d_name, &end, 10);
+        bool known =
+            entry->d_name[0] == '.' || strcmp(end, ".slt") != 0 || rehearsal->count == REHEARSAL_PROCESSES;
+        for (size_t i = 0; i < rehearsal->count && !known; i++) known = rehearsal->of[i].process == process;
+        if (!known) rehearsal->of[rehearsal->count++] = (struct rehearsed){.process = process};
+    }
+    if (open) closedir(open);
+}
+
+/* Leaves out those without a trace, and without steps if others made some. */
+static void choose(struct rehearsal *rehearsal)
+{
+    bool any = steps_of(rehearsal) != 0;
+    size_t kept = 0;
+    add_traces(rehearsal);
+    for (size_t i = 0; i < rehearsal->count; i++) {
+        struct stat found;
+        char path[PATH_MAX];
+        const struct rehearsed *one = &rehearsal->of[i];
+        rehearsal_trace(rehearsal, i, path);
+        if (stat(path, &found) == 0 && found.st_size && (one->steps || !any)) rehearsal->of[kept++] = *one;
+    }
+    rehearsal->count = kept;
+    qsort(rehearsal->of, kept, sizeof(*rehearsal->of), by_process);
+}
+
+int rehearsal_run(const struct rehearsal_wish *wish, struct rehearsal *out)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction before[3], action = {.sa_handler = interrupt};
+    *out = (struct rehearsal){0};
+    int status = make_folder(out);
+    if (status != EXIT_OK) return status;
+    fflush(stdout);
+    interrupted = 0;
+    for (int i = 0; i < 3; i++) sigaction(signals[i], &action, &before[i]);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 3; i++) sigaction(signals[i], &before[i], NULL);
+        become(wish, out);
+    }
+    if (child > 0) watch(wish, child, out);
+    for (int i = 0; i < 3; i++) sigaction(signals[i], &before[i], NULL);
+    if (child < 0) return failure("cannot start the command: %s", strerror(errno));
+    if (interrupted) return failure("interrupted");
+    choose(out);
+    return EXIT_OK;
+}
+
+void rehearsal_close(struct rehearsal *rehearsal)
+{
+    DIR *open = rehearsal->folder[0] ? opendir(rehearsal->folder) : NULL;
+    for (struct dirent *entry; open && (entry = readdir(open));)
+        if (entry->d_name[0] != '.') unlinkat(dirfd(open), entry->d_name, 0);
+    if (open) closedir(open);
+    if (rehearsal->folder[0]) rmdir(rehearsal->folder);
+    rehearsal->folder[0] = 0;
+}
