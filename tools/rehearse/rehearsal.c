@@ -15,13 +15,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tools/phases/phases.h"
 #include "tools/text/messages.h"
 #include "tools/text/terminal.h"
 #include "tools/top/runs.h"
 
 #define TEMPLATE "sluice-rehearse-XXXXXX"
 #define BETWEEN_LOOKS_NS 200000000
-#define TRACE_NS 1500000000u   /* by then, what was recorded is in the trace */
+#define BETWEEN_READS_NS 1000000000u
+#define READS_PART 4           /* of the time goes to reading traces, at most */
 #define ENDING_NS 20000000000u /* then the command is killed */
 
 /* --- the command's process */
@@ -148,14 +150,30 @@ static void look(struct rehearsal *rehearsal, struct runs *runs)
     }
 }
 
-/* The steps that all processes have made that make any. */
-static uint64_t steps_of(const struct rehearsal *rehearsal)
+/* The process that made most steps, as sluice counts them: also repetitions within a training step. NULL:
+ * none made any. */
+static const struct rehearsed *busiest(const struct rehearsal *rehearsal)
 {
+    const struct rehearsed *found = NULL;
+    for (size_t i = 0; i < rehearsal->count; i++)
+        if (rehearsal->of[i].steps && (!found || rehearsal->of[i].steps > found->steps))
+            found = &rehearsal->of[i];
+    return found;
+}
+
+/* The whole training steps in the trace so far. */
+static uint64_t training_steps(const struct rehearsal *rehearsal, const struct rehearsed *one)
+{
+    struct model *model;
+    struct phases phases = {0};
+    char path[PATH_MAX];
     uint64_t steps = 0;
-    for (size_t i = 0; i < rehearsal->count; i++) {
-        uint64_t own = rehearsal->of[i].steps;
-        if (own && (!steps || own < steps)) steps = own;
-    }
+    rehearsal_trace(rehearsal, (size_t)(one - rehearsal->of), path);
+    if (access(path, R_OK) != 0 || model_open(path, &model) != EXIT_OK) return 0;
+    if (model->launches.count && phases_find(model, &phases))
+        for (uint32_t i = 0; i < phases.step_count; i++) steps += phases.steps[i].whole;
+    phases_free(&phases);
+    model_close(model);
     return steps;
 }
 
@@ -165,7 +183,8 @@ static volatile sig_atomic_t interrupted;
 
 static void interrupt(int signal)
 {
-    interrupted = signal;
+    (void)signal;
+    interrupted = true;
 }
 
 static void show(const struct rehearsal_wish *wish, uint64_t steps, uint64_t began_ns)
@@ -194,33 +213,61 @@ static void send(const struct rehearsal *rehearsal, pid_t child, int signal)
         if (is_ours(rehearsal, rehearsal->of[i].process)) kill((pid_t)rehearsal->of[i].process, signal);
 }
 
-/* Until the command has ended, or made its steps and was ended. */
-static void watch(const struct rehearsal_wish *wish, pid_t child, struct rehearsal *out)
+struct watching {
+    const struct rehearsal_wish *wish;
+    struct rehearsal *out;
+    pid_t child;
+    struct runs runs;
+    uint64_t began_ns, next_read_ns, ended_ns; /* 0: not yet */
+    uint64_t steps;
+};
+
+/* Reads the trace of a process now and then. The larger it is, the seldomer. */
+static void count_steps(struct watching *watching)
 {
-    struct runs runs = {0};
+    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    const struct rehearsed *one = busiest(watching->out);
+    if (!watching->wish->steps || !one || one->steps < watching->wish->steps ||
+        now_ns < watching->next_read_ns)
+        return;
+    watching->steps = training_steps(watching->out, one);
+    uint64_t took_ns = sl_clock_ns(CLOCK_MONOTONIC) - now_ns, wait_ns = READS_PART * took_ns;
+    watching->next_read_ns = now_ns + took_ns + (wait_ns > BETWEEN_READS_NS ? wait_ns : BETWEEN_READS_NS);
+}
+
+/* Ends the command, and later kills it. */
+static void end(struct watching *watching)
+{
+    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    if (!watching->ended_ns) {
+        watching->out->stopped = true;
+        watching->ended_ns = now_ns;
+        send(watching->out, watching->child, SIGTERM);
+    } else if (now_ns - watching->ended_ns > ENDING_NS) {
+        send(watching->out, watching->child, SIGKILL);
+    }
+}
+
+/* Until the command has ended, or made its steps and was ended. */
+static void watch(struct watching *watching)
+{
+    struct rehearsal *out = watching->out;
+    const struct rehearsal_wish *wish = watching->wish;
     struct rusage used;
-    uint64_t began_ns = sl_clock_ns(CLOCK_MONOTONIC), enough_ns = 0, ended_ns = 0;
-    while (wait4(child, &out->status, WNOHANG, &used) == 0) {
-        uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
-        look(out, &runs);
-        uint64_t steps = steps_of(out);
-        show(wish, steps, began_ns);
-        if (wish->steps && steps >= wish->steps && !enough_ns) enough_ns = now_ns;
-        bool ends = interrupted || (enough_ns && now_ns - enough_ns > TRACE_NS);
-        if (ends && !ended_ns) {
-            out->stopped = !interrupted;
-            send(out, child, interrupted ? interrupted : SIGTERM);
-            ended_ns = now_ns;
-        }
-        if (ended_ns && now_ns - ended_ns > ENDING_NS) send(out, child, SIGKILL);
+    watching->began_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    while (wait4(watching->child, &out->status, WNOHANG, &used) == 0) {
+        look(out, &watching->runs);
+        if (!watching->ended_ns) count_steps(watching);
+        show(wish, watching->steps, watching->began_ns);
+        if (interrupted || (wish->steps && watching->steps >= wish->steps)) end(watching);
         pause_ns(BETWEEN_LOOKS_NS);
     }
-    send(out, child, SIGKILL); /* what the command left behind */
+    send(out, watching->child, SIGKILL); /* what the command left behind */
     if (is_terminal(stderr)) fputs("\r\033[K", stderr);
     out->processor_ns = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
                         (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
     out->resident_bytes = (uint64_t)used.ru_maxrss << 10;
-    runs_free(&runs);
+    runs_free(&watching->runs);
 }
 
 static int by_process(const void *a, const void *b)
@@ -253,7 +300,7 @@ static void add_traces(struct rehearsal *rehearsal)
 /* Leaves out those without a trace, and without steps if others made some. */
 static void choose(struct rehearsal *rehearsal)
 {
-    bool any = steps_of(rehearsal) != 0;
+    bool any = busiest(rehearsal) != NULL;
     size_t kept = 0;
     add_traces(rehearsal);
     for (size_t i = 0; i < rehearsal->count; i++) {
@@ -275,17 +322,17 @@ int rehearsal_run(const struct rehearsal_wish *wish, struct rehearsal *out)
     int status = make_folder(out);
     if (status != EXIT_OK) return status;
     fflush(stdout);
-    interrupted = 0;
+    interrupted = false;
     for (int i = 0; i < 3; i++) sigaction(signals[i], &action, &before[i]);
     pid_t child = fork();
     if (child == 0) {
         for (int i = 0; i < 3; i++) sigaction(signals[i], &before[i], NULL);
         become(wish, out);
     }
-    if (child > 0) watch(wish, child, out);
+    struct watching watching = {.wish = wish, .out = out, .child = child};
+    if (child > 0) watch(&watching);
     for (int i = 0; i < 3; i++) sigaction(signals[i], &before[i], NULL);
     if (child < 0) return failure("cannot start the command: %s", strerror(errno));
-    if (interrupted) return failure("interrupted");
     choose(out);
     return EXIT_OK;
 }

@@ -14,7 +14,7 @@ struct rehearsal_wish {
     uint64_t host_bytes; /* memory of the host; 0: this machine's */
     uint64_t cards;      /* number of them in the machine */
     const char *budget;  /* of `sluice run`; NULL: automatic */
-    uint64_t steps;      /* the command is ended after so many; 0: it ends by itself */
+    uint64_t steps;      /* the command is ended after so many training steps; 0: it ends by itself */
     char **command;      /* ends with NULL */
 };
 

@@ -5,13 +5,14 @@
 
 #include "base/options.h"
 #include "tools/rehearse/rehearse_report.h"
+#include "tools/report/trace_report.h"
 #include "tools/text/command_line.h"
 #include "tools/text/messages.h"
 
 enum { CARDS_MOST = 16, STEPS = 10, STEPS_LEAST = 3 };
 
 struct given {
-    const char *cards, *host, *budget;
+    const char *cards, *host, *budget, *report;
     uint64_t steps, ranks, tokens, samples;
     bool json, no_curve;
 };
@@ -52,11 +53,28 @@ static int check(const struct given *given, uint64_t *host_bytes)
     return EXIT_OK;
 }
 
+/* As `sluice trace report` writes it. */
+static int write_report(const char *file, const struct rehearsal *rehearsal)
+{
+    char(*names)[PATH_MAX] = calloc(rehearsal->count + 1, sizeof(*names)),
+    *argv[REHEARSAL_PROCESSES + 4] = {"report", "-o", (char *)file};
+    if (!names) return failure("out of memory");
+    for (size_t i = 0; i < rehearsal->count; i++) {
+        rehearsal_trace(rehearsal, i, names[i]);
+        argv[3 + i] = names[i];
+    }
+    int status = rehearsal->count ? trace_report(3 + (int)rehearsal->count, argv)
+                                  : failure("no report: there is no trace");
+    free(names);
+    return status;
+}
+
 static int rehearse(const struct given *given, const struct rehearsal_wish *wish, struct outcome *out)
 {
     static struct rehearsal rehearsal; /* static because it is large */
     int status = rehearsal_run(wish, &rehearsal);
     if (status == EXIT_OK) status = outcome_make(wish, &rehearsal, !given->no_curve, out);
+    if (status == EXIT_OK && given->report) status = write_report(given->report, &rehearsal);
     rehearsal_close(&rehearsal);
     return status;
 }
@@ -104,11 +122,13 @@ int command_rehearse(int argc, char **argv)
         {"budget", OPTION_TEXT, &given.budget, "SIZE",
          "Device memory for the program's data, as for sluice run. Default: automatic."},
         {"steps", OPTION_NUMBER, &given.steps, "N",
-         "End COMMAND after so many training steps (10). 0: it ends by itself."},
+         "End COMMAND after so many training steps (10), or when the user does. 0: it ends by itself."},
         {"tokens", OPTION_NUMBER, &given.tokens, "N",
          "Tokens of a step on all cards together, to tell tokens a second."},
         {"samples", OPTION_NUMBER, &given.samples, "N", "The same for samples."},
         {"no-curve", OPTION_SWITCH, &given.no_curve, .help = "Do not predict the step for other budgets."},
+        {"report", OPTION_TEXT, &given.report, "OUT",
+         "Write an HTML report of the run to OUT, as sluice trace report does."},
         {"json", OPTION_SWITCH, &given.json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
@@ -136,6 +156,7 @@ int command_rehearse(int argc, char **argv)
     if (status != EXIT_OK) return status;
     size_t count = take_cards(given.cards, cards);
     if (!count) return EXIT_USAGE;
+    if (given.report && count > 1) return usage_error("--report takes one card");
     wish.cards = given.ranks;
     wish.budget = given.budget;
     wish.steps = given.steps;

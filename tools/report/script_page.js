@@ -44,6 +44,8 @@ function notices(t) {
       : "no launch was timed.") + " Record with SLUICE_TRACE_SAMPLE=1 to measure all.");
   if (!t.info.complete) found.push("The trace ends early or is damaged: the report shows what could be read. A program that still runs writes on; make the report again later.");
   if (t.info.records_lost) found.push(`${countText(t.info.records_lost)} records are lost: figures may be too small.`);
+  if ((t.info.metadata.device || "").endsWith(", executed in part"))
+    found.push("A rehearsal: kernels were executed in part, so what the program computed is wrong, and times are those that were foretold.");
   if ((t.info.metadata.device || "").startsWith("softcuda"))
     found.push("Recorded on softcuda, a device in software: the times of kernels, transfers and stalls are those of the device that it models; step times and the time axis are those of the machine that it ran on.");
   if (!t.timeline.iteration) found.push("No training steps were found: the charts show the whole trace.");
