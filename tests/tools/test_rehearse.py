@@ -46,16 +46,17 @@ class Rehearse(ToolTest):
         self.assertAlmostEqual(half["step_seconds"] / self.whole("16M"), 1, delta=0.03)
         self.assertEqual((half["need_bytes"], half["budget_bytes"]), (33020424, 16 << 20))
         self.assertTrue(16 << 20 <= half["fetched_bytes"] <= 64 << 20, half)
-        self.assertIn(half["limited_by"], ("link to the device", "link to the host"))
+        self.assertIn(half["limited_by"], ("link to the device", "link to the host", "the program on the host"))
         steps = [point["step_seconds"] for point in half["curve"]]
         self.assertEqual(steps, sorted(steps), "less memory takes longer")
         self.assertGreater(half["host_bytes"], 0)
 
     def test_what_fits_needs_no_sluice(self):
         (all_of_it,), _ = self.rehearse("--steps", 12, "--tokens", 128)
-        self.assertEqual((all_of_it["fits"], all_of_it["fetched_bytes"], all_of_it["limited_by"]), ("alone", 0, "kernels"))
+        self.assertEqual((all_of_it["fits"], all_of_it["fetched_bytes"]), ("alone", 0))
+        self.assertIn(all_of_it["limited_by"], ("kernels", "the program on the host"))
         self.assertAlmostEqual(all_of_it["step_seconds"] / self.whole("64M"), 1, delta=0.05)
-        self.assertAlmostEqual(all_of_it["a_second"] * all_of_it["step_seconds"], 128, delta=0.1)
+        self.assertAlmostEqual(all_of_it["a_second"] * max(all_of_it["step_seconds"], all_of_it["host_seconds"]), 128, delta=0.1)
         shown = self.run_tool("rehearse", "--steps", 3, "--no-curve", "--", *GPT, "--steps", 300).stdout
         self.assertRegex(shown, r"\nfits +alone: ")
         self.assertRegex(shown, r"\nOn the machine: \S*gpt --data ", "without sluice run")

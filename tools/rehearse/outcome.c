@@ -90,11 +90,20 @@ static double seconds(uint64_t bytes, uint64_t bytes_per_s)
 static enum limit limit_of(const struct outcome *outcome)
 {
     const struct card *card = outcome->card;
+    if (outcome->host_ns > outcome->step_ns) return LIMIT_HOST;
     if (outcome->stall_ns * STALLS_COUNT < outcome->step_ns) return LIMIT_KERNELS;
     return seconds(outcome->fetched_bytes, card_link_in(card)) >=
                    seconds(outcome->evicted_bytes, card_link_out(card))
                ? LIMIT_LINK_IN
                : LIMIT_LINK_OUT;
+}
+
+/* A program mostly launches by one thread at a time, so more cores than ranks do not help. */
+static uint64_t host_ns(const struct rehearsal_wish *wish, const struct rehearsal *rehearsal)
+{
+    if (!rehearsal->program_steps) return 0;
+    uint64_t each_ns = rehearsal->program_ns / rehearsal->program_steps;
+    return wish->cores && wish->cores < rehearsal->count ? each_ns * rehearsal->count / wish->cores : each_ns;
 }
 
 static enum fits fits_of(const struct outcome *outcome)
@@ -161,6 +170,7 @@ int outcome_make(const struct rehearsal_wish *wish, const struct rehearsal *rehe
         status = read_trace(path, one, out);
     }
     if (status != EXIT_OK) return status;
+    out->host_ns = host_ns(wish, rehearsal);
     out->limit = limit_of(out);
     out->fits = fits_of(out);
     return curve && out->steps ? predict(rehearsal, out) : EXIT_OK;

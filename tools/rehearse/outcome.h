@@ -10,7 +10,7 @@ enum fits {
     FITS_NOT,         /* an allocation was refused, and the command ended with an error */
     FITS_UNKNOWN,     /* the command ended with another error, or made no step */
 };
-enum limit { LIMIT_KERNELS, LIMIT_LINK_IN, LIMIT_LINK_OUT };
+enum limit { LIMIT_KERNELS, LIMIT_LINK_IN, LIMIT_LINK_OUT, LIMIT_HOST };
 
 enum { OUTCOME_POINTS = 8 };
 
@@ -25,6 +25,8 @@ struct outcome {
     uint64_t refused_bytes; /* of the first allocation that was refused; 0: none was */
     uint64_t step_ns, kernels_ns, stall_ns; /* of the slowest rank, by the device's clock; the median */
     uint64_t fetched_bytes, evicted_bytes;  /* the same step, the same rank */
+    uint64_t host_ns; /* of a step: the program's and sluice's processor time, by this machine, where the
+                         ranks share the cores; 0: unknown */
     enum limit limit;
     bool stopped;
     int status;

@@ -23,6 +23,7 @@
 #define TEMPLATE "sluice-rehearse-XXXXXX"
 #define BETWEEN_LOOKS_NS 200000000
 #define BETWEEN_READS_NS 1000000000u
+#define READINGS 256
 #define READS_PART 4           /* of the time goes to reading traces, at most */
 #define ENDING_NS 20000000000u /* then the command is killed */
 
@@ -57,6 +58,8 @@ static void set_environment(const struct rehearsal_wish *wish, const struct rehe
     set_number("SOFTCUDA_DEVICES", wish->cards);
     if (wish->host_bytes) set_number("SLUICE_HOST_MEMORY", wish->host_bytes);
     setenv("SLUICE_TRACE", trace, 1);
+    snprintf(trace, sizeof(trace), "%s/%%p.json", rehearsal->folder);
+    setenv("SOFTCUDA_STATS", trace, 1);
     snprintf(trace, sizeof(trace), "%s/node", rehearsal->folder);
     setenv("SLUICE_NODE", trace, 1); /* its memory is not taken from programs that run really */
     setenv("SLUICE_TRACE_SAMPLE", "4", 0);
@@ -213,6 +216,24 @@ static void send(const struct rehearsal *rehearsal, pid_t child, int signal)
         if (is_ours(rehearsal, rehearsal->of[i].process)) kill((pid_t)rehearsal->of[i].process, signal);
 }
 
+/* What the software device says of the process: written once a second. 0: not yet. */
+static double program_seconds(const struct rehearsal *rehearsal, uint64_t process)
+{
+    static const char name[] = "\"program_seconds\":";
+    char path[PATH_MAX], *line = NULL;
+    size_t room = 0;
+    double seconds = 0;
+    snprintf(path, sizeof(path), "%.*s/%" PRIu64 ".json", PATH_MAX - 32, rehearsal->folder, process);
+    FILE *file = fopen(path, "re");
+    while (file && getline(&line, &room, file) > 0) {
+        const char *found = strstr(line, name);
+        if (found) seconds = strtod(found + sizeof(name) - 1, NULL);
+    }
+    free(line);
+    if (file) fclose(file);
+    return seconds;
+}
+
 struct watching {
     const struct rehearsal_wish *wish;
     struct rehearsal *out;
@@ -220,17 +241,45 @@ struct watching {
     struct runs runs;
     uint64_t began_ns, next_read_ns, ended_ns; /* 0: not yet */
     uint64_t steps;
+    struct reading { /* of the program's own time, after so many steps */
+        uint64_t process, steps;
+        double seconds;
+    } readings[READINGS];
+    size_t reading_count;
 };
+
+/* The last reading in the first half of the steps so far, or the first of all. */
+static const struct reading *before(const struct watching *watching, uint64_t process)
+{
+    const struct reading *found = NULL;
+    for (size_t i = 0; i < watching->reading_count; i++) {
+        const struct reading *one = &watching->readings[i];
+        if (one->process == process && (!found || 2 * one->steps <= watching->steps)) found = one;
+    }
+    return found;
+}
+
+static void measure_program(struct watching *watching, uint64_t process)
+{
+    double seconds = watching->steps ? program_seconds(watching->out, process) : 0;
+    const struct reading *first = before(watching, process);
+    if (seconds <= 0) return;
+    if (first && watching->steps > first->steps && seconds > first->seconds) {
+        watching->out->program_ns = (uint64_t)((seconds - first->seconds) * 1e9);
+        watching->out->program_steps = watching->steps - first->steps;
+    }
+    if (watching->reading_count == READINGS) return;
+    watching->readings[watching->reading_count++] = (struct reading){process, watching->steps, seconds};
+}
 
 /* Reads the trace of a process now and then. The larger it is, the seldomer. */
 static void count_steps(struct watching *watching)
 {
     uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
     const struct rehearsed *one = busiest(watching->out);
-    if (!watching->wish->steps || !one || one->steps < watching->wish->steps ||
-        now_ns < watching->next_read_ns)
-        return;
+    if (!one || now_ns < watching->next_read_ns) return;
     watching->steps = training_steps(watching->out, one);
+    measure_program(watching, one->process);
     uint64_t took_ns = sl_clock_ns(CLOCK_MONOTONIC) - now_ns, wait_ns = READS_PART * took_ns;
     watching->next_read_ns = now_ns + took_ns + (wait_ns > BETWEEN_READS_NS ? wait_ns : BETWEEN_READS_NS);
 }

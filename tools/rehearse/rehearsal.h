@@ -13,6 +13,7 @@ struct rehearsal_wish {
     const struct card *card;
     uint64_t host_bytes; /* memory of the host; 0: this machine's */
     uint64_t cards;      /* number of them in the machine */
+    uint64_t cores;      /* of the host; 0: enough */
     const char *budget;  /* of `sluice run`; NULL: automatic */
     uint64_t steps;      /* the command is ended after so many training steps; 0: it ends by itself */
     char **command;      /* ends with NULL */
@@ -35,8 +36,11 @@ struct rehearsal {
     char folder[PATH_MAX];                    /* of the traces; "": there is none */
     struct rehearsed of[REHEARSAL_PROCESSES]; /* by the process, of those that made steps if any did */
     size_t count;
-    bool stopped;            /* it was ended for it had made its steps */
-    int status;              /* of the command, as wait() tells */
+    bool stopped; /* it was ended */
+    int status;   /* of the command, as wait() tells */
+    /* In the later half of the run: the processor time of one process's threads that launch kernels, without
+     * the software device's part, and the training steps meanwhile. */
+    uint64_t program_ns, program_steps;
     uint64_t processor_ns;   /* of the command and its children */
     uint64_t resident_bytes; /* the most memory of one of its processes */
 };

@@ -13,7 +13,7 @@ enum { CARDS_MOST = 16, STEPS = 10, STEPS_LEAST = 3 };
 
 struct given {
     const char *cards, *host, *budget, *report;
-    uint64_t steps, ranks, tokens, samples;
+    uint64_t steps, cores, ranks, tokens, samples;
     bool json, no_curve;
 };
 
@@ -117,6 +117,8 @@ int command_rehearse(int argc, char **argv)
          "runs once for each."},
         {"host", OPTION_TEXT, &given.host, "SIZE",
          "The host's memory, such as 128G. Default: this machine's."},
+        {"cores", OPTION_NUMBER, &given.cores, "N",
+         "The host's cores, which the ranks share. Default: enough."},
         {"ranks", OPTION_NUMBER, &given.ranks, "N",
          "Number of such cards in the machine (1). COMMAND starts the ranks itself."},
         {"budget", OPTION_TEXT, &given.budget, "SIZE",
@@ -158,6 +160,7 @@ int command_rehearse(int argc, char **argv)
     if (!count) return EXIT_USAGE;
     if (given.report && count > 1) return usage_error("--report takes one card");
     wish.cards = given.ranks;
+    wish.cores = given.cores;
     wish.budget = given.budget;
     wish.steps = given.steps;
     return rehearse_all(&given, cards, count, wish);

@@ -8,7 +8,8 @@
 #include "tools/text/table.h"
 
 static const char *const fit_names[] = {"alone", "with sluice", "not", "unknown"};
-static const char *const limit_names[] = {"kernels", "link to the device", "link to the host"};
+static const char *const limit_names[] = {"kernels", "link to the device", "link to the host",
+                                          "the program on the host"};
 
 const char *rehearse_problem(const struct outcome *outcome, char *out, size_t bytes)
 {
@@ -35,7 +36,8 @@ const char *rehearse_problem(const struct outcome *outcome, char *out, size_t by
 
 static double per_second(const struct rehearse_report *report, const struct outcome *outcome)
 {
-    return outcome->step_ns ? (double)report->items * 1e9 / (double)outcome->step_ns : 0;
+    uint64_t ns = outcome->host_ns > outcome->step_ns ? outcome->host_ns : outcome->step_ns;
+    return ns ? (double)report->items * 1e9 / (double)ns : 0;
 }
 
 /* --- one card */
@@ -70,6 +72,11 @@ static void print_step(const struct rehearse_report *report, const struct outcom
     snprintf(text, sizeof(text), "%s to the device, %s to the host",
              sl_bytes_text(outcome->fetched_bytes, in), sl_bytes_text(outcome->evicted_bytes, out));
     line(to, "moved in it", text);
+    if (outcome->host_ns) {
+        snprintf(text, sizeof(text), "%s of processor time a step, by this machine: the program and sluice",
+                 time_text(outcome->host_ns, step));
+        line(to, "host", text);
+    }
     line(to, "limited by", limit_names[outcome->limit]);
     if (!report->items) return;
     snprintf(text, sizeof(text), "%.4g a second", per_second(report, outcome));
@@ -208,6 +215,7 @@ static void card_json(struct json *json, const struct rehearse_report *report, c
     json_real(json, "step_seconds", (double)outcome->step_ns * 1e-9, 9);
     json_real(json, "kernel_seconds", (double)outcome->kernels_ns * 1e-9, 9);
     json_real(json, "stall_seconds", (double)outcome->stall_ns * 1e-9, 9);
+    json_real(json, "host_seconds", (double)outcome->host_ns * 1e-9, 9);
     json_number(json, "fetched_bytes", outcome->fetched_bytes);
     json_number(json, "evicted_bytes", outcome->evicted_bytes);
     json_text(json, "limited_by", outcome->steps ? limit_names[outcome->limit] : NULL);

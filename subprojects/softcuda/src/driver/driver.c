@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "kernel_profile.h"
 #include "neighbours.h"
+#include "program_time.h"
 #include "queue.h"
 #include "races.h"
 #include "stats.h"
@@ -35,10 +36,12 @@ void sc_lock(void)
 {
     pthread_mutex_lock(&sc_driver_lock);
     holds_lock = true;
+    sc_program_time_pause();
 }
 
 void sc_unlock(void)
 {
+    sc_program_time_go_on();
     holds_lock = false;
     pthread_mutex_unlock(&sc_driver_lock);
 }
@@ -157,6 +160,7 @@ static CUresult initialise(void)
     driver.watched = madvise(&here, sizeof here, MADV_WIPEONFORK) == 0;
     if (sc_options()->verbose) sc_options_log(sc_options());
     sc_touched_init();
+    sc_program_time_counts = sc_options()->sampled;
     if (sc_options()->sampled) sc_engine_note_touches();
     sc_races_init();
     sc_trap_init();

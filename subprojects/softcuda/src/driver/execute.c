@@ -6,6 +6,7 @@
 #include "hidden.h"
 #include "kernel_profile.h"
 #include "native.h"
+#include "program_time.h"
 #include "queue.h"
 #include "races.h"
 #include "sampled_contents.h"
@@ -249,10 +250,12 @@ CUresult sc_op_execute(struct sc_op *op)
     CUresult fault = op->in_graph ? check_node(op) : CUDA_SUCCESS;
     if (fault) return fault;
     bool on_device = op->kind != SC_OP_CALL; /* a host function is the program's */
+    if (on_device) sc_program_time_pause();
     if (on_device) sc_trap_begin();
     sc_hidden_before(op);
     fault = work_on(op);
     sc_hidden_after(op);
     if (on_device) sc_trap_end();
+    if (on_device) sc_program_time_go_on();
     return fault;
 }

@@ -3,7 +3,9 @@
 
 #include "image.h"
 #include "module.h"
+#include "program_time.h"
 #include "queue.h"
+#include "stats.h"
 #include "work.h"
 
 static CUresult check_shape(const struct sc_shape *shape, const struct sc_func *func)
@@ -149,6 +151,8 @@ static CUresult launch(CUfunction handle, const struct sc_shape *shape, CUstream
     }
     op->launch = work;
     sc_memory_launched(stream->context->device);
+    sc_program_time_launched();
+    sc_stats_go_on();
     return sc_queue_submit(stream, op);
 }
 

@@ -3,9 +3,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "driver.h"
+#include "program_time.h"
 #include "race_report.h"
+
+#define PATH_BYTES 4096
 
 static const char *const causes[SC_CAUSES] = {"copy", "prefetch", "fault", "eviction", "remote"};
 static const char *const engines[SC_ENGINES] = {"compute", "copy_in", "copy_out", "peers"};
@@ -102,17 +106,11 @@ static uint64_t last_ns(void)
     return end_ns;
 }
 
-void sc_stats_write(void)
+static bool write_file(const char *path)
 {
     const struct sc_options *o = sc_options();
-    if (!*o->stats) return;
-    char path[4096];
-    sc_expand_path(o->stats, path, sizeof path);
     FILE *file = fopen(path, "we");
-    if (!file) {
-        sc_log("cannot write statistics to %s: %s", path, strerror(errno));
-        return;
-    }
+    if (!file) return false;
     struct figures all = {0};
     for (int i = 0; i < sc_device_count(); i++) add(&all, &sc_device_at(i)->timing);
     fprintf(file, "{\n  \"softcuda\": 1,\n  \"profile\": \"%s\",\n  \"schedule\": \"%s\",\n", o->profile,
@@ -121,6 +119,28 @@ void sc_stats_write(void)
     if (o->race_mode != SC_RACES_OFF) write_number(file, "  ", "races", sc_race_report_count());
     if (sc_device_count() > 1) write_devices(file);
     write_figures(file, "  ", &all);
+    if (o->sampled) fprintf(file, ",\n  \"program_seconds\": %.9f", (double)sc_program_time_ns() * 1e-9);
     fprintf(file, ",\n  \"simulated_seconds\": %.9f\n}\n", (double)last_ns() * 1e-9);
-    if (ferror(file) | fclose(file)) sc_log("cannot write statistics to %s", path);
+    return !(ferror(file) | fclose(file));
+}
+
+void sc_stats_write(void)
+{
+    char path[PATH_BYTES];
+    if (!*sc_options()->stats) return;
+    sc_expand_path(sc_options()->stats, path, sizeof path);
+    if (!write_file(path)) sc_log("cannot write statistics to %s: %s", path, strerror(errno));
+}
+
+void sc_stats_go_on(void)
+{
+    static time_t last;
+    char path[PATH_BYTES], part[PATH_BYTES + 8];
+    struct timespec now;
+    if (!sc_options()->sampled || !*sc_options()->stats) return;
+    if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now) || now.tv_sec == last) return;
+    last = now.tv_sec;
+    sc_expand_path(sc_options()->stats, path, sizeof path);
+    snprintf(part, sizeof part, "%s.part", path);
+    if (write_file(part)) rename(part, path); /* if not, the end will tell */
 }
