@@ -10,7 +10,8 @@
 #include "tools/plan/plan_wish.h"
 #include "tools/text/messages.h"
 
-#define STALLS_COUNT 20 /* one part in so many of a step */
+#define WAITS_COUNT 20 /* one part in so many of a step */
+#define EARLY 0.25     /* of an iteration's launches */
 
 static int by_value(const void *a, const void *b)
 {
@@ -31,28 +32,64 @@ static uint64_t median_of(const struct figures *figures, enum figure figure)
     return median(values, figures->count);
 }
 
-/* As it was measured from step to step, once plans were made; else what kernels and stalls take together. */
-static uint64_t step_of(const struct figures *figures, const struct rehearsed *one)
+/* The first launch of an iteration that was timed: when it began, by the device's clock, and what part of the
+ * launches come before it. */
+struct begin {
+    uint64_t began_ns; /* 0: none was, early on */
+    double before;
+};
+
+static void find_begins(const struct model *model, const struct steady *steady, struct begin *begins)
 {
-    uint64_t values[REHEARSED_STEPS], count = one->seen < REHEARSED_STEPS ? one->seen : REHEARSED_STEPS;
-    if (count < 2) return median_of(figures, FIGURE_DEVICE_TIME);
-    for (size_t i = 0; i < count; i++) values[i] = one->step_ns[(one->seen - 1 - i) % REHEARSED_STEPS];
-    return median(values, count / 2);
+    memset(begins, 0, steady->count * sizeof(*begins));
+    for (size_t i = 0; i < model->durations.count; i++) {
+        const struct model_duration *duration = &model->durations.at[i];
+        uint32_t launch = model_find_launch(model, duration->tick);
+        uint32_t at = launch == SL_NONE ? SL_NONE : steady_of_launch(steady, launch);
+        if (at == SL_NONE || begins[at].began_ns || !duration->began_ns) continue;
+        const struct step *step = &steady->at[at];
+        double before = (double)(launch - step->begin) / (double)(step->end - step->begin);
+        if (before < EARLY) begins[at] = (struct begin){duration->began_ns, before};
+    }
 }
 
-static void take_figures(const struct figures *figures, const struct rehearsed *one, struct outcome *out)
+/* The median from one begin to the next, if launches are `step_ns` / count apart; 0: not known. */
+static uint64_t between(const struct steady *steady, const struct begin *begins, uint64_t step_ns)
 {
-    uint64_t step_ns = step_of(figures, one);
+    uint64_t values[STEADY_MOST];
+    size_t count = 0;
+    for (uint32_t i = 1; i < steady->count; i++) {
+        const struct begin *one = &begins[i - 1], *next = &begins[i];
+        bool known =
+            one->began_ns && next->began_ns > one->began_ns && steady->at[i].begin == steady->at[i - 1].end;
+        double ns = (double)(next->began_ns - one->began_ns) - (next->before - one->before) * (double)step_ns;
+        if (known && ns > 0) values[count++] = (uint64_t)ns;
+    }
+    return count ? median(values, count) : 0;
+}
+
+static uint64_t step_by_clock(const struct model *model, const struct steady *steady)
+{
+    struct begin begins[STEADY_MOST];
+    find_begins(model, steady, begins);
+    return between(steady, begins, between(steady, begins, 0));
+}
+
+static void take_figures(const struct model *model, const struct steady *steady,
+                         const struct figures *figures, struct outcome *out)
+{
+    uint64_t step_ns = step_by_clock(model, steady);
+    if (!step_ns) step_ns = median_of(figures, FIGURE_DEVICE_TIME);
     if (step_ns < out->step_ns) return;
     out->steps = figures->count;
     out->step_ns = step_ns;
     out->kernels_ns = median_of(figures, FIGURE_KERNELS);
-    out->stall_ns = median_of(figures, FIGURE_STALLED);
+    if (out->kernels_ns > step_ns) out->kernels_ns = step_ns;
     out->fetched_bytes = median_of(figures, FIGURE_FETCHED);
     out->evicted_bytes = median_of(figures, FIGURE_EVICTED);
 }
 
-static bool read_model(const struct model *model, const struct rehearsed *one, struct outcome *out)
+static bool read_model(const struct model *model, struct outcome *out)
 {
     struct phases phases = {0};
     struct steady steady;
@@ -65,19 +102,19 @@ static bool read_model(const struct model *model, const struct rehearsed *one, s
     if (good && kind != STEADY_RUN) {
         steady_find(model, &phases, kind, &steady);
         good = figures_make(model, &phases, &steady, &figures);
-        if (good && figures.count) take_figures(&figures, one, out);
+        if (good && figures.count) take_figures(model, &steady, &figures, out);
     }
     figures_free(&figures);
     phases_free(&phases);
     return good;
 }
 
-static int read_trace(const char *path, const struct rehearsed *one, struct outcome *out)
+static int read_trace(const char *path, struct outcome *out)
 {
     struct model *model;
     int status = model_open(path, &model);
     if (status != EXIT_OK) return status;
-    if (!read_model(model, one, out)) status = failure("%s: out of memory", path);
+    if (!read_model(model, out)) status = failure("%s: out of memory", path);
     model_close(model);
     return status;
 }
@@ -91,7 +128,7 @@ static enum limit limit_of(const struct outcome *outcome)
 {
     const struct card *card = outcome->card;
     if (outcome->host_ns > outcome->step_ns) return LIMIT_HOST;
-    if (outcome->stall_ns * STALLS_COUNT < outcome->step_ns) return LIMIT_KERNELS;
+    if ((outcome->step_ns - outcome->kernels_ns) * WAITS_COUNT < outcome->step_ns) return LIMIT_KERNELS;
     return seconds(outcome->fetched_bytes, card_link_in(card)) >=
                    seconds(outcome->evicted_bytes, card_link_out(card))
                ? LIMIT_LINK_IN
@@ -167,7 +204,7 @@ int outcome_make(const struct rehearsal_wish *wish, const struct rehearsal *rehe
         out->host_bytes += one->host_bytes + one->pinned_bytes;
         out->host_limit_bytes += one->host_limit_bytes;
         rehearsal_trace(rehearsal, i, path);
-        status = read_trace(path, one, out);
+        status = read_trace(path, out);
     }
     if (status != EXIT_OK) return status;
     out->host_ns = host_ns(wish, rehearsal);

@@ -62,7 +62,7 @@ static void set_environment(const struct rehearsal_wish *wish, const struct rehe
     setenv("SOFTCUDA_STATS", trace, 1);
     snprintf(trace, sizeof(trace), "%s/node", rehearsal->folder);
     setenv("SLUICE_NODE", trace, 1); /* its memory is not taken from programs that run really */
-    setenv("SLUICE_TRACE_SAMPLE", "4", 0);
+    setenv("SLUICE_TRACE_SAMPLE", "16", 0);
     setenv("SLUICE_TRACE_FULL", "wait", 0);
 }
 
@@ -121,18 +121,11 @@ static uint64_t most(uint64_t one, uint64_t other)
     return one > other ? one : other;
 }
 
-static void note_step(struct rehearsed *to, const struct sl_stats *figures)
-{
-    if (figures->steps <= to->steps || !figures->device_step_ns) return;
-    to->step_ns[to->seen++ % REHEARSED_STEPS] = figures->device_step_ns;
-}
-
 static void note(struct rehearsed *to, const struct sl_monitor_record *record)
 {
     uint64_t host_bytes = 0, pinned_bytes = 0;
     for (uint32_t d = 0; d < record->devices; d++) {
         const struct sl_stats *figures = &record->figures[d];
-        note_step(to, figures);
         to->steps = most(to->steps, figures->steps);
         to->budget_bytes = most(to->budget_bytes, figures->budget_bytes);
         to->need_bytes = most(to->need_bytes, figures->need_bytes);

@@ -19,17 +19,12 @@ struct rehearsal_wish {
     char **command;      /* ends with NULL */
 };
 
-enum { REHEARSED_STEPS = 64 };
-
 /* A process of the command that used the device, as it was last seen. */
 struct rehearsed {
     uint64_t process, steps;
     uint64_t budget_bytes, need_bytes; /* need: the most that was allocated */
     uint64_t host_bytes, pinned_bytes; /* the most that chunks, and what is pinned for the program, took */
     uint64_t host_limit_bytes;         /* of chunks */
-    uint64_t step_ns[REHEARSED_STEPS]; /* by the device's clock, of the last steps that were seen to end with
-                                          a stall */
-    uint32_t seen;                     /* the number of such steps */
 };
 
 struct rehearsal {

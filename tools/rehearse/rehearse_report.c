@@ -64,10 +64,11 @@ static void print_memory(const struct outcome *outcome, FILE *to)
 
 static void print_step(const struct rehearse_report *report, const struct outcome *outcome, FILE *to)
 {
-    char text[256], step[TIME_TEXT], kernels[TIME_TEXT], stall[TIME_TEXT], in[SL_BYTES_TEXT],
+    char text[256], step[TIME_TEXT], kernels[TIME_TEXT], wait[TIME_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
-    snprintf(text, sizeof(text), "%s: kernels %s, waiting for data %s", time_text(outcome->step_ns, step),
-             time_text(outcome->kernels_ns, kernels), time_text(outcome->stall_ns, stall));
+    snprintf(text, sizeof(text), "%s: kernels %s, waiting %s", time_text(outcome->step_ns, step),
+             time_text(outcome->kernels_ns, kernels),
+             time_text(outcome->step_ns - outcome->kernels_ns, wait));
     line(to, "step", text);
     snprintf(text, sizeof(text), "%s to the device, %s to the host",
              sl_bytes_text(outcome->fetched_bytes, in), sl_bytes_text(outcome->evicted_bytes, out));
@@ -214,7 +215,6 @@ static void card_json(struct json *json, const struct rehearse_report *report, c
     json_number(json, "host_limit_bytes", outcome->host_limit_bytes);
     json_real(json, "step_seconds", (double)outcome->step_ns * 1e-9, 9);
     json_real(json, "kernel_seconds", (double)outcome->kernels_ns * 1e-9, 9);
-    json_real(json, "stall_seconds", (double)outcome->stall_ns * 1e-9, 9);
     json_real(json, "host_seconds", (double)outcome->host_ns * 1e-9, 9);
     json_number(json, "fetched_bytes", outcome->fetched_bytes);
     json_number(json, "evicted_bytes", outcome->evicted_bytes);
