@@ -18,12 +18,17 @@
 struct sc_native_access {
     uint64_t address, width, pitch, rows;
     bool reads, writes;
+    bool either; /* each byte is read or written, which is not known: with both set it counts as one access */
 };
 
 /* One launch, as the kernel's functions see it. */
 struct sc_native_launch {
+    const struct sc_native_kernel *kernel;
     const void *parameters; /* the packed parameter block */
+    uint64_t threads;       /* of the whole grid */
 
+    /* For `describe`: the live memory around an address, as sc_address_space.find. */
+    bool (*find)(struct sc_native_launch *launch, uint64_t address, struct sc_range *out);
     /* For `describe`: records an access of the launch. After it returns true, `describe` may read the memory.
      * Records nothing if width or rows is 0. false: part of the range is not live memory, or there is no host
      * memory. */

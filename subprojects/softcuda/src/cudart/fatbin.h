@@ -26,9 +26,9 @@ enum sc_fatbin_status {
 };
 
 struct sc_fatbin_image {
-    char *text;    /* PTX, ends with a NUL */
+    char *text;    /* PTX or a cubin; behind it is a NUL */
     size_t bytes;  /* without the NUL */
-    unsigned arch; /* 75 for compute_75; 0 for plain text, which states it itself */
+    unsigned arch; /* 75 for compute_75; 0 for plain text and a plain cubin, which state it themselves */
 };
 
 /* One PTX text per translation unit: exactly one, except for a wrapper of version 2. */
@@ -49,6 +49,12 @@ enum sc_fatbin_status sc_fatbin_ptx(const void *image, unsigned arch, struct sc_
  * no NUL. A wrapper is refused as SC_FATBIN_UNKNOWN, because it holds addresses. */
 enum sc_fatbin_status sc_fatbin_ptx_bounded(const void *image, size_t bytes, unsigned arch,
                                             struct sc_fatbin_images *out, char *why, size_t why_bytes);
+
+/* The same for machine code, of which *out then holds one cubin: the newest that is not newer than the
+ * device, else the oldest. Its contents are not checked (cubin.h). `bytes` 0: the size of the image is not
+ * known. SC_FATBIN_NO_PTX: there is none. */
+enum sc_fatbin_status sc_fatbin_cubin(const void *image, size_t bytes, unsigned arch,
+                                      struct sc_fatbin_images *out, char *why, size_t why_bytes);
 
 /* Frees what *images owns and empties it; accepts an empty one. */
 void sc_fatbin_images_free(struct sc_fatbin_images *images);

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "link.h"
+#include "machine_code.h"
 #include "variable.h"
+
+#define WHY_BYTES 256
 
 static void complain(const struct sc_jit_log *log, const char *text)
 {
@@ -63,6 +66,13 @@ CUresult sc_image_check(const struct sc_fatbin_images *images, const struct sc_j
     return result;
 }
 
+/* Without the program's asking, a block has what its own shared memory leaves of the default. */
+static void allow_dynamic_shared(struct sc_func *func)
+{
+    int room = SC_SHARED_BYTES - (int)func->info.static_shared_bytes;
+    if (room > func->max_dynamic_shared) func->max_dynamic_shared = room;
+}
+
 CUresult sc_function_compiled(struct sc_func *func, const struct sc_jit_log *log)
 {
     if (func->ready || func->refused) return func->refused;
@@ -72,8 +82,7 @@ CUresult sc_function_compiled(struct sc_func *func, const struct sc_jit_log *log
     if (result == CUDA_ERROR_INVALID_PTX) func->refused = result;
     if (result) return result;
     sc_function_info(func->function, &func->info);
-    int room = SC_SHARED_BYTES - (int)func->info.static_shared_bytes;
-    if (room > func->max_dynamic_shared) func->max_dynamic_shared = room;
+    allow_dynamic_shared(func);
     func->ready = true;
     return CUDA_SUCCESS;
 }
@@ -91,6 +100,7 @@ static size_t count_functions(const struct sc_loaded *loaded, const struct sc_im
 {
     size_t count = image->native ? image->native->kernel_count : 0;
     if (loaded->module) count += sc_module_function_count(loaded->module);
+    if (image->code) count += sc_machine_code_kernels(image->code);
     return count;
 }
 
@@ -104,6 +114,22 @@ static bool add_native_functions(struct sc_loaded *loaded, const struct sc_nativ
         func->carveout = -1;
         func->ptx_version = (int)(sc_options()->capability * 10 + 0.5);
         sc_native_info(func->native, &func->info);
+        if (loaded->context && !sc_handle_add(func, SC_HANDLE_FUNCTION)) return false;
+        loaded->function_count++;
+    }
+    return true;
+}
+
+static bool add_machine_code(struct sc_loaded *loaded, struct sc_machine_code *code)
+{
+    for (size_t i = 0; i < sc_machine_code_kernels(code); i++) {
+        struct sc_func *func = &loaded->functions[loaded->function_count];
+        func->loaded = loaded;
+        func->native = sc_machine_code_kernel(code, i, &func->info);
+        func->ready = true;
+        func->carveout = -1;
+        func->ptx_version = sc_machine_code_arch(code);
+        allow_dynamic_shared(func);
         if (loaded->context && !sc_handle_add(func, SC_HANDLE_FUNCTION)) return false;
         loaded->function_count++;
     }
@@ -126,6 +152,7 @@ static bool list_functions(struct sc_loaded *loaded, const struct sc_image *imag
         if (loaded->context && !sc_handle_add(func, SC_HANDLE_FUNCTION)) return false;
         loaded->function_count++;
     }
+    if (image->code) return add_machine_code(loaded, image->code);
     return !image->native || add_native_functions(loaded, image->native);
 }
 
@@ -137,8 +164,10 @@ CUresult sc_image_load(const struct sc_image *image, struct sc_context *context,
     loaded->refs = 1;
     loaded->context = context;
     loaded->library = library;
+    if (image->code) loaded->code = sc_machine_code_ref(image->code);
     struct sc_module_memory memory = sc_variable_memory(loaded);
     bool ok = !image->source || !sc_module_create(image->source, context ? &memory : NULL, &loaded->module);
+    ok = ok && (!image->code || !context || !sc_machine_code_place_variables(loaded));
     ok = ok && list_functions(loaded, image) && (!context || sc_handle_add(loaded, SC_HANDLE_MODULE));
     if (!ok) {
         sc_loaded_unload(loaded);
@@ -152,24 +181,46 @@ CUresult sc_image_load(const struct sc_image *image, struct sc_context *context,
     return CUDA_SUCCESS;
 }
 
+static const CUresult results[] = {
+    [SC_FATBIN_OK] = CUDA_SUCCESS,
+    [SC_FATBIN_UNKNOWN] = CUDA_ERROR_INVALID_IMAGE,
+    [SC_FATBIN_CORRUPT] = CUDA_ERROR_INVALID_IMAGE,
+    [SC_FATBIN_NO_PTX] = CUDA_ERROR_NO_BINARY_FOR_GPU,
+    [SC_FATBIN_NO_MEMORY] = CUDA_ERROR_OUT_OF_MEMORY,
+};
+
+static unsigned device_arch(void)
+{
+    return (unsigned)(sc_options()->capability * 10 + 0.5);
+}
+
+/* As sc_image_texts, without a word on the log: `why` receives it. */
+static CUresult read_texts(const void *data, size_t bytes, struct sc_fatbin_images *out, char *why,
+                           size_t why_bytes)
+{
+    *out = (struct sc_fatbin_images){0};
+    if (sc_linked_is(data, bytes)) return sc_linked_read(data, bytes, out);
+    return results[bytes ? sc_fatbin_ptx_bounded(data, bytes, device_arch(), out, why, why_bytes)
+                         : sc_fatbin_ptx(data, device_arch(), out, why, why_bytes)];
+}
+
 CUresult sc_image_texts(const void *data, size_t bytes, const struct sc_jit_log *log,
                         struct sc_fatbin_images *out)
 {
-    if (sc_linked_is(data, bytes)) return sc_linked_read(data, bytes, out);
-    static const CUresult results[] = {
-        [SC_FATBIN_OK] = CUDA_SUCCESS,
-        [SC_FATBIN_UNKNOWN] = CUDA_ERROR_INVALID_IMAGE,
-        [SC_FATBIN_CORRUPT] = CUDA_ERROR_INVALID_IMAGE,
-        [SC_FATBIN_NO_PTX] = CUDA_ERROR_NO_BINARY_FOR_GPU,
-        [SC_FATBIN_NO_MEMORY] = CUDA_ERROR_OUT_OF_MEMORY,
-    };
-    char why[256] = "";
-    unsigned arch = (unsigned)(sc_options()->capability * 10 + 0.5);
-    *out = (struct sc_fatbin_images){0};
-    enum sc_fatbin_status status = bytes ? sc_fatbin_ptx_bounded(data, bytes, arch, out, why, sizeof why)
-                                         : sc_fatbin_ptx(data, arch, out, why, sizeof why);
-    if (status != SC_FATBIN_OK) complain(log, why);
-    return results[status];
+    char why[WHY_BYTES] = "";
+    CUresult result = read_texts(data, bytes, out, why, sizeof why);
+    if (*why) complain(log, why);
+    return result;
+}
+
+static CUresult read_machine_code(const void *data, size_t bytes, struct sc_image *out, char *why,
+                                  size_t why_bytes)
+{
+    struct sc_fatbin_images images = {0};
+    CUresult result = results[sc_fatbin_cubin(data, bytes, device_arch(), &images, why, why_bytes)];
+    if (!result) result = sc_machine_code_read(&images.items[0], &out->code, why, why_bytes);
+    sc_fatbin_images_free(&images);
+    return result;
 }
 
 CUresult sc_image_read(const void *data, size_t bytes, const struct sc_jit_log *log, struct sc_image *out)
@@ -180,15 +231,25 @@ CUresult sc_image_read(const void *data, size_t bytes, const struct sc_jit_log *
         return CUDA_SUCCESS;
     }
     struct sc_fatbin_images images;
-    CUresult result = sc_image_texts(data, bytes, log, &images);
-    if (result) return result;
-    if (images.count) out->ptx_version = ptx_version(&images.items[0]);
-    if (images.count) result = parse(&images, log, &out->source);
+    char why[WHY_BYTES] = "";
+    CUresult result = read_texts(data, bytes, &images, why, sizeof why);
+    /* Where kernels need not be executed, the tables of their machine code will do. */
+    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU && sc_options()->sampled) {
+        *why = '\0';
+        result = read_machine_code(data, bytes, out, why, sizeof why);
+    }
+    if (*why) complain(log, why);
+    if (!result && images.count) {
+        out->ptx_version = ptx_version(&images.items[0]);
+        result = parse(&images, log, &out->source);
+    }
     sc_fatbin_images_free(&images);
     return result;
 }
 
 void sc_image_free(struct sc_image *image)
 {
-    if (image) sc_source_unref(image->source);
+    if (!image) return;
+    sc_source_unref(image->source);
+    sc_machine_code_unref(image->code);
 }

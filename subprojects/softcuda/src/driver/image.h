@@ -11,10 +11,12 @@
 /* Maximum shared memory of a block, with opt-in. */
 #define SC_SHARED_OPTIN_BYTES 232448
 
-/* The contents of an image: parsed PTX, or the kernels of one of softcuda's own libraries. */
+/* The contents of an image: parsed PTX, the kernels of one of softcuda's own libraries, or the tables of
+ * machine code, whose kernels are not executed. */
 struct sc_image {
     struct sc_source *source;             /* NULL: no PTX */
     const struct sc_native_image *native; /* or NULL */
+    struct sc_machine_code *code;         /* or NULL */
     int ptx_version;                      /* 75 for compute_75 */
 };
 

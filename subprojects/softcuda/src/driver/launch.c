@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "image.h"
+#include "machine_code.h"
 #include "module.h"
 #include "program_time.h"
 #include "queue.h"
@@ -96,6 +97,7 @@ CUresult sc_launch_describe(struct sc_context *context, CUfunction handle, const
     void *parameters = NULL;
     if (!result) result = pack(func, pointers, extra, &parameters);
     if (result) return result;
+    sc_machine_code_launched(func);
     func->loaded->refs++;
     *out = (struct sc_launch_work){
         .loaded = func->loaded,

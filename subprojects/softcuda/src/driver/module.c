@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "image.h"
+#include "machine_code.h"
 #include "queue.h"
 
 CUresult sc_loaded_create(const void *data, size_t bytes, struct sc_context *context,
@@ -29,6 +30,8 @@ void sc_loaded_unref(struct sc_loaded *loaded)
 {
     if (!loaded || --loaded->refs) return;
     sc_module_unload(loaded->module);
+    sc_machine_code_drop_variables(loaded);
+    sc_machine_code_unref(loaded->code);
     free(loaded->functions);
     free(loaded);
 }
@@ -60,6 +63,7 @@ struct sc_func *sc_loaded_function(const struct sc_loaded *loaded, const char *n
 
 bool sc_loaded_variable(const struct sc_loaded *loaded, const char *name, uint64_t *address, size_t *bytes)
 {
+    if (loaded->code) return sc_machine_code_variable(loaded, name, address, bytes);
     return loaded->module && sc_module_variable(loaded->module, name, address, bytes);
 }
 

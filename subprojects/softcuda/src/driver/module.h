@@ -6,6 +6,7 @@
 #include "engine.h"
 
 struct sc_image;
+struct sc_machine_code;
 struct sc_native_kernel;
 
 /* A CUfunction. */
@@ -25,9 +26,11 @@ struct sc_func {
 struct sc_loaded {
     struct sc_loaded *next; /* of the context */
     unsigned refs;
-    struct sc_context *context; /* NULL: a library's catalogue, which never runs */
-    struct sc_library *library; /* the library that it belongs to, or NULL */
-    struct sc_module *module;   /* all translation units linked; NULL: no PTX */
+    struct sc_context *context;   /* NULL: a library's catalogue, which never runs */
+    struct sc_library *library;   /* the library that it belongs to, or NULL */
+    struct sc_module *module;     /* all translation units linked; NULL: no PTX */
+    struct sc_machine_code *code; /* instead of `module`, or NULL */
+    uint64_t *variables;          /* addresses of the variables of `code` */
     struct sc_func *functions;
     size_t function_count;
 };

@@ -84,7 +84,7 @@ void sc_native_info(const struct sc_native_kernel *kernel, struct sc_function_in
 }
 
 struct run {
-    struct sc_native_launch launch; /* must be first: `touch` and `parallel` cast its address to struct run */
+    struct sc_native_launch launch; /* must be first: its functions cast its address to struct run */
     const struct sc_launch *wish;
     struct sc_cost *cost;
     struct sc_range range; /* the last range that was looked up */
@@ -94,6 +94,18 @@ struct run {
     uint64_t fault_address;
     bool faulted;
 };
+
+/* What `bytes` bytes count as read, and as written. Of either, both are at least 1: memory that may have been
+ * written counts as written. */
+static uint64_t read_of(uint64_t bytes, const struct sc_native_access *access)
+{
+    return access->reads ? access->either ? bytes - bytes / 2 : bytes : 0;
+}
+
+static uint64_t written_of(uint64_t bytes, const struct sc_native_access *access)
+{
+    return access->writes ? access->either && bytes > 1 ? bytes / 2 : bytes : 0;
+}
 
 static bool add_block(struct run *run, uint64_t block, uint64_t bytes, const struct sc_native_access *access)
 {
@@ -109,8 +121,8 @@ static bool add_block(struct run *run, uint64_t block, uint64_t bytes, const str
         cost->blocks[cost->block_count++] = (struct sc_block_traffic){.block = block};
     }
     struct sc_block_traffic *last = &cost->blocks[cost->block_count - 1];
-    if (access->reads) last->bytes_read += bytes;
-    if (access->writes) last->bytes_written += bytes;
+    last->bytes_read += read_of(bytes, access);
+    last->bytes_written += written_of(bytes, access);
     return true;
 }
 
@@ -134,8 +146,8 @@ static bool touch_row(struct run *run, uint64_t begin, uint64_t end, const struc
             }
         }
         uint64_t to = end < run->range.end ? end : run->range.end;
-        if (access->reads) run->cost->bytes_read += to - begin;
-        if (access->writes) run->cost->bytes_written += to - begin;
+        run->cost->bytes_read += read_of(to - begin, access);
+        run->cost->bytes_written += written_of(to - begin, access);
         while (run->range.kind != SC_RANGE_DEVICE && begin < to) {
             uint64_t block = begin >> SC_BLOCK_SHIFT;
             uint64_t block_end = (block + 1) << SC_BLOCK_SHIFT;
@@ -166,6 +178,19 @@ static bool touch(struct sc_native_launch *launch, const struct sc_native_access
         if (!touch_row(run, begin, begin + access->width, access)) return false;
     }
     return true;
+}
+
+static bool find(struct sc_native_launch *launch, uint64_t address, struct sc_range *out)
+{
+    const struct sc_address_space *space = ((struct run *)launch)->wish->space;
+    return space->find(space->context, address, out);
+}
+
+static uint64_t threads_of(const struct sc_launch *wish)
+{
+    uint64_t threads = 1;
+    for (int i = 0; i < 3; i++) threads *= (uint64_t)wish->grid[i] * wish->block[i];
+    return threads;
 }
 
 struct shared_work {
@@ -237,7 +262,12 @@ enum sc_engine_status sc_native_run(const struct sc_native_kernel *kernel, const
 {
     memset(cost, 0, sizeof *cost);
     struct run run = {
-        .launch = {.parameters = wish->parameters, .touch = touch, .parallel = parallel},
+        .launch = {.kernel = kernel,
+                   .parameters = wish->parameters,
+                   .threads = threads_of(wish),
+                   .find = find,
+                   .touch = touch,
+                   .parallel = parallel},
         .wish = wish,
         .cost = cost,
     };
