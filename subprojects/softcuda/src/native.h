@@ -25,7 +25,7 @@ struct sc_native_access {
 struct sc_native_launch {
     const struct sc_native_kernel *kernel;
     const void *parameters; /* the packed parameter block */
-    uint64_t threads;       /* of the whole grid */
+    uint32_t grid[3], block[3];
 
     /* For `describe`: the live memory around an address, as sc_address_space.find. */
     bool (*find)(struct sc_native_launch *launch, uint64_t address, struct sc_range *out);

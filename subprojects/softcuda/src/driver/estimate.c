@@ -3,11 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread that goes over a tensor in the usual way accesses one vector of it. */
-#define BYTES_PER_THREAD UINT64_C(16)
-/* One that is given a list of tensors, as an optimizer's are, goes over a piece of one in a loop. */
-#define LIST_WORDS 12
-#define BYTES_PER_THREAD_OF_LIST UINT64_C(512)
+/* How far a thread gets in a tensor. In one that is read element by element, one vector. Blocks of two
+ * dimensions go over rows, in loops. A kernel that is given a list of tensors, as an optimizer's are, goes
+ * over a large piece of one in each block, and its lists may hold addresses that it does not need, so there
+ * is a limit for all of them together. */
+#define BYTES_OF_ELEMENTS UINT64_C(16)
+#define BYTES_OF_ROWS UINT64_C(128)
+#define BYTES_OF_PIECE UINT64_C(512)
+#define BYTES_OF_ALL_PIECES UINT64_C(2048)
+#define LEAST_OF_LIST 12 /* addresses */
 
 /* A tensor's address, and the end of the allocation that it lies in. */
 struct tensor {
@@ -46,22 +50,40 @@ static size_t find_tensors(struct sc_native_launch *launch, size_t words, struct
     return kept;
 }
 
+/* Cuts the tensors to what the launch can be thought to access of each. */
+static void cut(const struct sc_native_launch *launch, size_t count, struct tensor *tensors)
+{
+    const bool is_list = count >= LEAST_OF_LIST, has_rows = launch->block[1] > 1 || launch->block[2] > 1;
+    uint64_t threads = 1, all = 0;
+    for (int i = 0; i < 3; i++) threads *= (uint64_t)launch->grid[i] * launch->block[i];
+    const uint64_t reach = threads * (is_list    ? BYTES_OF_PIECE
+                                      : has_rows ? BYTES_OF_ROWS
+                                                 : BYTES_OF_ELEMENTS);
+    for (size_t i = 0; i < count; i++) {
+        struct tensor *tensor = &tensors[i];
+        if (i + 1 < count && tensor[1].begin < tensor->end) tensor->end = tensor[1].begin;
+        if (tensor->end - tensor->begin > reach) tensor->end = tensor->begin + reach;
+        all += (tensor->end - tensor->begin) * (tensor->twice ? 2 : 1);
+    }
+    const uint64_t limit = threads * BYTES_OF_ALL_PIECES;
+    for (size_t i = 0; is_list && all > limit && i < count; i++) {
+        const double part = (double)limit / (double)all;
+        tensors[i].end = tensors[i].begin + (uint64_t)(part * (double)(tensors[i].end - tensors[i].begin));
+    }
+}
+
 bool sc_estimate_describe(struct sc_native_launch *launch)
 {
     const size_t words = launch->kernel->parameter_bytes / sizeof(uint64_t);
     struct tensor *tensors = malloc((words + 1) * sizeof *tensors);
     if (!tensors) return false;
     const size_t count = find_tensors(launch, words, tensors);
-    const uint64_t reach =
-        launch->threads * (count < LIST_WORDS ? BYTES_PER_THREAD : BYTES_PER_THREAD_OF_LIST);
+    cut(launch, count, tensors);
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
-        const struct tensor *tensor = &tensors[i];
-        uint64_t bytes = tensor->end - tensor->begin;
-        if (i + 1 < count && tensor[1].begin < tensor->end) bytes = tensor[1].begin - tensor->begin;
-        if (bytes > reach) bytes = reach;
+        const uint64_t bytes = tensors[i].end - tensors[i].begin;
         const struct sc_native_access access = {
-            tensor->begin, bytes, bytes, 1, .reads = true, .writes = true, .either = !tensor->twice};
+            tensors[i].begin, bytes, bytes, 1, .reads = true, .writes = true, .either = !tensors[i].twice};
         ok = launch->touch(launch, &access);
     }
     free(tensors);

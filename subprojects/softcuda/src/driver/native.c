@@ -186,13 +186,6 @@ static bool find(struct sc_native_launch *launch, uint64_t address, struct sc_ra
     return space->find(space->context, address, out);
 }
 
-static uint64_t threads_of(const struct sc_launch *wish)
-{
-    uint64_t threads = 1;
-    for (int i = 0; i < 3; i++) threads *= (uint64_t)wish->grid[i] * wish->block[i];
-    return threads;
-}
-
 struct shared_work {
     void (*work)(void *context, uint32_t index);
     void *context;
@@ -264,7 +257,8 @@ enum sc_engine_status sc_native_run(const struct sc_native_kernel *kernel, const
     struct run run = {
         .launch = {.kernel = kernel,
                    .parameters = wish->parameters,
-                   .threads = threads_of(wish),
+                   .grid = {wish->grid[0], wish->grid[1], wish->grid[2]},
+                   .block = {wish->block[0], wish->block[1], wish->block[2]},
                    .find = find,
                    .touch = touch,
                    .parallel = parallel},

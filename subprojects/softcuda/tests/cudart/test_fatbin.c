@@ -1,5 +1,6 @@
 /* The fat binary reader on what nvcc makes, in every compression, and on damaged input.
  * Arguments: the folder with the fat binaries. */
+#include "cubin.h"
 #include "fatbin.h"
 
 #include <setjmp.h>
@@ -133,6 +134,61 @@ static void test_machine_code_only(void **state)
     free(file.data);
     static const unsigned char elf[64] = {0x7f, 'E', 'L', 'F'};
     assert_int_equal(sc_fatbin_ptx(elf, 80, &images, why, sizeof why), SC_FATBIN_NO_PTX);
+}
+
+/* Breaks if machine code is not found, in whatever compression, or not that of the newest architecture that
+ * the device has reached. */
+static void test_cubins(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"coded-none", "coded-speed", "coded-size"};
+    static const struct {
+        unsigned device, chosen;
+    } choices[] = {{75, 75}, {89, 75}, {90, 90}, {120, 90}, {60, 75}};
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        struct file file = load(names[n]);
+        for (size_t c = 0; c < sizeof choices / sizeof choices[0]; c++) {
+            struct sc_fatbin_images images = {0};
+            char why[256] = "";
+            assert_int_equal(sc_fatbin_cubin(file.data, c % 2 ? file.bytes : 0, choices[c].device, &images,
+                                             why, sizeof why),
+                             SC_FATBIN_OK);
+            assert_int_equal(images.count, 1);
+            assert_int_equal(images.items[0].arch, choices[c].chosen);
+            assert_memory_equal(images.items[0].text, "\177ELF", 4);
+            assert_int_equal(sc_cubin_bytes(images.items[0].text, images.items[0].bytes),
+                             images.items[0].bytes);
+            sc_fatbin_images_free(&images);
+        }
+        free(file.data);
+    }
+}
+
+/* Breaks if PTX is taken for machine code, if a bare cubin is copied beyond its end or believed to be longer
+ * than what is there, or if the machine code of linked units is sought anywhere but in the container. */
+static void test_where_cubins_are(void **state)
+{
+    (void)state;
+    struct file text = load("size"), coded = load("coded-none");
+    struct sc_fatbin_images images = {0}, bare = {0};
+    char why[256] = "";
+    assert_int_equal(sc_fatbin_cubin(text.data, 0, 90, &images, why, sizeof why), SC_FATBIN_NO_PTX);
+    assert_int_equal(sc_fatbin_cubin(".version 9.0", 0, 90, &images, why, sizeof why), SC_FATBIN_UNKNOWN);
+    const void *const units[] = {text.data, NULL};
+    const struct wrapper linked = {0x466243b1u, 2, coded.data, units};
+    assert_int_equal(sc_fatbin_cubin(&linked, 0, 90, &images, why, sizeof why), SC_FATBIN_OK);
+    assert_int_equal(images.count, 1);
+    const struct sc_fatbin_image *cubin = &images.items[0];
+    assert_int_equal(sc_fatbin_cubin(cubin->text, 0, 90, &bare, why, sizeof why), SC_FATBIN_OK);
+    assert_int_equal(bare.items[0].bytes, cubin->bytes);
+    assert_memory_equal(bare.items[0].text, cubin->text, cubin->bytes);
+    sc_fatbin_images_free(&bare);
+    assert_int_equal(sc_fatbin_cubin(cubin->text, cubin->bytes - 1, 90, &bare, why, sizeof why),
+                     SC_FATBIN_CORRUPT);
+    assert_non_null(strstr(why, "offset 0"));
+    sc_fatbin_images_free(&images);
+    free(text.data);
+    free(coded.data);
 }
 
 /* Breaks if text is not recognised, or if what is no PTX is passed on as PTX. */
@@ -285,10 +341,16 @@ int main(int argc, char **argv)
     if (argc != 2) return 2;
     folder = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_compression), cmocka_unit_test(test_wrappers),
-        cmocka_unit_test(test_machine_code_only), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_truncated),         cmocka_unit_test(test_flipped),
-        cmocka_unit_test(test_lengths_that_lie),  cmocka_unit_test(test_the_end_of_memory),
+        cmocka_unit_test(test_every_compression),
+        cmocka_unit_test(test_wrappers),
+        cmocka_unit_test(test_machine_code_only),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_cubins),
+        cmocka_unit_test(test_where_cubins_are),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_flipped),
+        cmocka_unit_test(test_lengths_that_lie),
+        cmocka_unit_test(test_the_end_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,24 @@ static void read_at_the_end(const uint8_t *data, size_t bytes, unsigned arch)
         sc_fatbin_images_free(&images);
     else if (images.items || why[0] == '\0')
         __builtin_trap();
+    why[0] = '\0';
+    if (sc_fatbin_cubin(at, 0, arch, &images, why, sizeof why) == SC_FATBIN_OK)
+        sc_fatbin_images_free(&images);
+    else if (images.items || why[0] == '\0')
+        __builtin_trap();
+}
+
+static void read_machine_code(const uint8_t *data, size_t bytes, unsigned arch)
+{
+    struct sc_fatbin_images images = {0};
+    char why[128] = "";
+    if (!bytes) return;
+    if (sc_fatbin_cubin(data, bytes, arch, &images, why, sizeof why) == SC_FATBIN_OK) {
+        if (images.count != 1 || !images.items[0].bytes) __builtin_trap();
+        sc_fatbin_images_free(&images);
+    } else if (images.items || why[0] == '\0') {
+        __builtin_trap();
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -35,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     char why[128] = "";
     const unsigned arch = archs[bytes % 3];
     read_at_the_end(data, bytes, arch);
+    read_machine_code(data, bytes, arch);
     if (sc_fatbin_ptx_bounded(data, bytes, arch, &images, why, sizeof why) != SC_FATBIN_OK) {
         if (images.items || why[0] == '\0') __builtin_trap();
         return 0;
