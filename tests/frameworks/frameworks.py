@@ -109,5 +109,5 @@ class Tinygrad(Framework):
         return [wheels.requirements("tinygrad")]
 
 
-FRAMEWORKS = {"pytorch": PyTorch(), "transformers": PyTorch("transformers"), "torch.compile": Compiled(), "nanogpt": NanoGPT(),
-              "tinygrad": Tinygrad()}
+FRAMEWORKS = {"pytorch": PyTorch(), "pytorch-wheel": PyTorch("torch"), "transformers": PyTorch("transformers"),
+              "torch.compile": Compiled(), "nanogpt": NanoGPT(), "tinygrad": Tinygrad()}

@@ -201,7 +201,8 @@ static enum sc_fatbin_status read_container(const unsigned char *container, size
         return fail(
             request, SC_FATBIN_NO_PTX,
             "the program holds machine code only (sm_%u), which needs a real GPU: build it with PTX inside, "
-            "for example -gencode arch=compute_75,code=compute_75",
+            "for example -gencode arch=compute_75,code=compute_75; SOFTCUDA_EXECUTE=sample does without its "
+            "results",
             choice.machine_code_arch);
     if (!choice.found)
         return fail(request, SC_FATBIN_NO_PTX, "the fat binary holds neither PTX nor machine code");
@@ -233,7 +234,7 @@ static enum sc_fatbin_status read_cubin(const unsigned char *image, size_t reada
     if (request->wanted == ENTRY_PTX)
         return fail(request, SC_FATBIN_NO_PTX,
                     "a cubin (ELF) holds machine code only, which needs a real GPU: load PTX or a fat binary "
-                    "with PTX");
+                    "with PTX; SOFTCUDA_EXECUTE=sample does without its results");
     const size_t bytes = sc_cubin_bytes(image, readable);
     if (!bytes)
         return fail(request, SC_FATBIN_CORRUPT,

@@ -18,8 +18,8 @@ static int refuse(const char *name)
 {
     static _Atomic int said;
     if (!atomic_exchange(&said, 1))
-        sc_log("%s: there is no cuDNN on softcuda. In PyTorch torch.backends.cudnn.enabled = False has it "
-               "use its own kernels",
+        sc_log("%s: there is no cuDNN on softcuda. In PyTorch torch.backends.cudnn.enabled = False and, for "
+               "attention, torch.backends.cuda.enable_cudnn_sdp(False) have it use its own kernels",
                name);
     return NOT_SUPPORTED;
 }

@@ -10,7 +10,7 @@
 #define BYTES_OF_ELEMENTS UINT64_C(16)
 #define BYTES_OF_ROWS UINT64_C(128)
 #define BYTES_OF_PIECE UINT64_C(512)
-#define BYTES_OF_ALL_PIECES UINT64_C(2048)
+#define BYTES_OF_ALL_PIECES UINT64_C(1536)
 #define LEAST_OF_LIST 12 /* addresses */
 
 /* A tensor's address, and the end of the allocation that it lies in. */

@@ -37,13 +37,13 @@ static float milliseconds_of(cudaEvent_t begin, cudaEvent_t end)
     return ms;
 }
 
-static float time_scale(float *out, const float *in, unsigned blocks)
+static float time_scale(float *out, const float *in, unsigned blocks, dim3 threads = 512)
 {
     cudaEvent_t begin, end;
     CUDA(cudaEventCreate(&begin));
     CUDA(cudaEventCreate(&end));
     CUDA(cudaEventRecord(begin));
-    scale<<<blocks, 512>>>(out, in, 2);
+    scale<<<blocks, threads>>>(out, in, 2);
     CUDA(cudaGetLastError());
     CUDA(cudaEventRecord(end));
     return milliseconds_of(begin, end);
@@ -96,6 +96,10 @@ static void costs_by_size()
     CHECK(in_place > 0.9f * whole && in_place < 1.1f * whole); // of one tensor, both ways
     CHECK(eighth > 0.1f * whole && eighth < 0.2f * whole);     // 16 bytes of each tensor for a thread
     CHECK(few < 0.1f * whole);
+    const float rows = time_scale(out, in, elements / 32 / 512, dim3(32, 16));
+    CHECK(rows > 0.9f * whole && rows < 1.1f * whole); // of which a thread accesses more
+    const float parts = time_scale(out, out + elements / 4, elements / 512);
+    CHECK(parts > 0.4f * whole && parts < 0.6f * whole); // one tensor ends where the other begins
     CUDA(cudaMemcpy(&value, out, sizeof value, cudaMemcpyDeviceToHost));
     CHECK(value == 0); // nothing was executed
     CUDA(cudaFree(out));
@@ -111,12 +115,19 @@ static void moves_managed_memory()
     CUDA(cudaMallocManaged(&out, bytes));
     memset(in, 0, bytes);
     memset(out, 0, bytes);
-    cudaMemLocation host = {cudaMemLocationTypeHost, 0};
+    const cudaMemLocation host = {cudaMemLocationTypeHost, 0};
     CUDA(cudaMemPrefetchAsync(in, bytes, host, 0, 0));
     CUDA(cudaMemPrefetchAsync(out, bytes, host, 0, 0));
     const unsigned blocks = bytes / 16 / 512;
     const float first = time_scale(out, in, blocks), second = time_scale(out, in, blocks);
     CHECK(first > 10 * second);
+    // A tensor may be written, which ends the host's copy.
+    const cudaMemLocation device = {cudaMemLocationTypeDevice, 0};
+    CUDA(cudaMemAdvise(in, bytes, cudaMemAdviseSetReadMostly, device));
+    CUDA(cudaMemPrefetchAsync(in, bytes, host, 0, 0));
+    CUDA(cudaMemPrefetchAsync(in, bytes, device, 0, 0));
+    const float written = time_scale(out, in, blocks);
+    CHECK(written > 2 * second);
     CUDA(cudaFree(in));
     CUDA(cudaFree(out));
 }
