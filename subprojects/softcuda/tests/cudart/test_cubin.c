@@ -167,6 +167,40 @@ static void test_flipped(void **state)
     free(file.data);
 }
 
+/* Breaks if a name passes that does not end within its table. */
+static void test_names_that_do_not_end(void **state)
+{
+    (void)state;
+    struct file file = load("small");
+    uint64_t sections, offset, bytes;
+    memcpy(&sections, file.data + 40, sizeof sections);
+    unsigned char *strings = file.data + sections + 2 * 64; /* the section .strtab */
+    memcpy(&offset, strings + 24, sizeof offset);
+    memcpy(&bytes, strings + 32, sizeof bytes);
+    unsigned refused = 0;
+    for (uint64_t left = 0; left <= bytes; left++) {
+        struct sc_cubin cubin = {0};
+        char why[256] = "";
+        unsigned char *copy = malloc(file.bytes);
+        assert_non_null(copy);
+        memcpy(strings + 32, &left, sizeof left);
+        memcpy(copy, file.data, file.bytes);
+        if (sc_cubin_read(copy, file.bytes, &cubin, why, sizeof why) != SC_CUBIN_OK) {
+            assert_non_null(strstr(why, "has no name"));
+            refused++;
+            free(copy);
+            continue;
+        }
+        for (size_t i = 0; i < cubin.kernel_count; i++) {
+            const char *name = cubin.kernels[i].name;
+            assert_true(name + strlen(name) < (const char *)copy + offset + left);
+        }
+        sc_cubin_free(&cubin);
+    }
+    assert_in_range(refused, 1, bytes);
+    free(file.data);
+}
+
 /* Breaks if an error does not say where it is, or something else than a GPU's ELF file passes. */
 static void test_errors(void **state)
 {
@@ -190,9 +224,8 @@ int main(int argc, char **argv)
     if (argc != 2) return 2;
     folder = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_flipped),
+        cmocka_unit_test(test_tables),  cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_flipped), cmocka_unit_test(test_names_that_do_not_end),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
