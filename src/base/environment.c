@@ -63,8 +63,12 @@ const struct sl_launcher *sl_launcher(void)
 #define SETTING "backend:cudaMallocAsync"
 
 /* Versions differ in which of the two they read first; those before 2.9 only know the first. */
-static const char *const variables[SL_FRAMEWORK_VARIABLES] = {"PYTORCH_CUDA_ALLOC_CONF",
-                                                              "PYTORCH_ALLOC_CONF"};
+enum { LISTS = 2 };
+static const char *const variables[LISTS] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+
+/* The process groups of PyTorch 2.15 ask the allocator for a snapshot, which this one refuses by an exception
+ * that nothing catches. */
+#define GROUPS "TORCH_DIST_USE_NCCL2"
 
 /* Keys that name an allocator, or that only the caching allocator obeys; it warns of them if another one is
  * chosen. */
@@ -111,15 +115,16 @@ bool sl_framework_may_come(void)
 
 size_t sl_framework_settings(char entries[SL_FRAMEWORK_VARIABLES][SL_FRAMEWORK_ENTRY])
 {
-    const char *values[SL_FRAMEWORK_VARIABLES];
+    const char *values[LISTS];
     size_t count = 0;
     if (secure_getenv("PYTORCH_NO_CUDA_MEMORY_CACHING")) return 0;
-    for (int i = 0; i < SL_FRAMEWORK_VARIABLES; i++) {
+    for (int i = 0; i < LISTS; i++) {
         values[i] = secure_getenv(variables[i]);
         if (values[i] && has_choice(values[i])) return 0;
     }
     if (!values[0] && !values[1]) values[0] = "";
-    for (int i = 0; i < SL_FRAMEWORK_VARIABLES; i++)
+    for (int i = 0; i < LISTS; i++)
         count += values[i] && write_entry(entries[count], variables[i], values[i]);
+    if (count && !secure_getenv(GROUPS)) strcpy(entries[count++], GROUPS "=0");
     return count;
 }

@@ -22,9 +22,11 @@ const struct sl_launcher *sl_launcher(void);
 
 /* Frameworks cache freed memory and reuse it, so the driver does not see their tensors. Unless the user has
  * chosen otherwise, sluice sets the documented variable that makes PyTorch allocate each tensor in stream
- * order (backend:cudaMallocAsync). Then sluice sees when each tensor begins and ends, and places it. `sluice
- * run` does so for its program; without it, the preloaded object does so for Python. */
-#define SL_FRAMEWORK_VARIABLES 2
+ * order (backend:cudaMallocAsync), and one that has its process groups made by the older of two ways, as the
+ * newer (PyTorch 2.15) ends the process with that allocator. Then sluice sees when each tensor begins and
+ * ends, and places it. `sluice run` does so for its program; without it, the preloaded object does so for
+ * Python. */
+#define SL_FRAMEWORK_VARIABLES 3
 #define SL_FRAMEWORK_ENTRY 4096 /* bytes; longer values are left alone */
 
 /* Whether PyTorch may be loaded into the process later: it is a Python interpreter. A program linked with

@@ -12,6 +12,7 @@
 
 #define OLD "PYTORCH_CUDA_ALLOC_CONF"
 #define NEW "PYTORCH_ALLOC_CONF"
+#define GROUPS "TORCH_DIST_USE_NCCL2"
 #define CACHING "PYTORCH_NO_CUDA_MEMORY_CACHING"
 
 static bool prepare(void)
@@ -72,6 +73,22 @@ static void whichever_variable_is_in_use_is_added_to(void **state)
             "pinned_num_register_threads:8,backend:cudaMallocAsync");
     becomes("release_lock_on_cudamalloc:True", "", "release_lock_on_cudamalloc:True,backend:cudaMallocAsync",
             "backend:cudaMallocAsync");
+}
+
+/* PyTorch 2.15 ends processes that make a process group with this allocator, but not by the older way. */
+static void process_groups_are_made_by_the_older_way(void **state)
+{
+    (void)state;
+    set(GROUPS, NULL);
+    becomes(NULL, NULL, "backend:cudaMallocAsync", NULL);
+    is(GROUPS, "0");
+    set(GROUPS, "1");
+    becomes(NULL, NULL, "backend:cudaMallocAsync", NULL);
+    is(GROUPS, "1");
+    set(GROUPS, NULL);
+    set(OLD, "backend:native");
+    assert_false(prepare());
+    is(GROUPS, NULL);
 }
 
 static void stays(const char *name, const char *value)
@@ -214,6 +231,7 @@ int main(void)
         cmocka_unit_test(a_value_that_is_too_long_stays),
         cmocka_unit_test(names_are_compared_whole),
         cmocka_unit_test(the_allocator_is_added_where_none_is_chosen),
+        cmocka_unit_test(process_groups_are_made_by_the_older_way),
         cmocka_unit_test(what_the_user_chose_stays),
         cmocka_unit_test(whichever_variable_is_in_use_is_added_to),
         cmocka_unit_test_setup(each_launcher_is_understood, forget),
