@@ -157,17 +157,23 @@ static const struct rehearsed *busiest(const struct rehearsal *rehearsal)
     return found;
 }
 
-/* The whole training steps in the trace so far. */
+/* The whole training steps in the trace so far. What initialises a model may look like some, but not like
+ * most of the run. */
 static uint64_t training_steps(const struct rehearsal *rehearsal, const struct rehearsed *one)
 {
     struct model *model;
     struct phases phases = {0};
     char path[PATH_MAX];
-    uint64_t steps = 0;
+    uint64_t steps = 0, launches = 0;
     rehearsal_trace(rehearsal, (size_t)(one - rehearsal->of), path);
     if (access(path, R_OK) != 0 || model_open(path, &model) != EXIT_OK) return 0;
     if (model->launches.count && phases_find(model, &phases))
-        for (uint32_t i = 0; i < phases.step_count; i++) steps += phases.steps[i].whole;
+        for (uint32_t i = 0; i < phases.step_count; i++) {
+            const struct step *step = &phases.steps[i];
+            steps += step->whole;
+            launches += step->whole ? step->end - step->begin : 0;
+        }
+    if (launches < model->launches.count / 2) steps = 0;
     phases_free(&phases);
     model_close(model);
     return steps;
