@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "tools/phases/phases.h"
+#include "tools/rehearse/training_steps.h"
 #include "tools/text/messages.h"
 #include "tools/text/terminal.h"
 #include "tools/top/runs.h"
@@ -157,28 +157,6 @@ static const struct rehearsed *busiest(const struct rehearsal *rehearsal)
     return found;
 }
 
-/* The whole training steps in the trace so far. What initialises a model may look like some, but not like
- * most of the run. */
-static uint64_t training_steps(const struct rehearsal *rehearsal, const struct rehearsed *one)
-{
-    struct model *model;
-    struct phases phases = {0};
-    char path[PATH_MAX];
-    uint64_t steps = 0, launches = 0;
-    rehearsal_trace(rehearsal, (size_t)(one - rehearsal->of), path);
-    if (access(path, R_OK) != 0 || model_open(path, &model) != EXIT_OK) return 0;
-    if (model->launches.count && phases_find(model, &phases))
-        for (uint32_t i = 0; i < phases.step_count; i++) {
-            const struct step *step = &phases.steps[i];
-            steps += step->whole;
-            launches += step->whole ? step->end - step->begin : 0;
-        }
-    if (launches < model->launches.count / 2) steps = 0;
-    phases_free(&phases);
-    model_close(model);
-    return steps;
-}
-
 /* --- */
 
 static volatile sig_atomic_t interrupted;
@@ -275,9 +253,11 @@ static void measure_program(struct watching *watching, uint64_t process)
 static void count_steps(struct watching *watching)
 {
     uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    char path[PATH_MAX];
     const struct rehearsed *one = busiest(watching->out);
     if (!one || now_ns < watching->next_read_ns) return;
-    watching->steps = training_steps(watching->out, one);
+    rehearsal_trace(watching->out, (size_t)(one - watching->out->of), path);
+    watching->steps = training_steps(path, one->need_bytes);
     measure_program(watching, one->process);
     uint64_t took_ns = sl_clock_ns(CLOCK_MONOTONIC) - now_ns, wait_ns = READS_PART * took_ns;
     watching->next_read_ns = now_ns + took_ns + (wait_ns > BETWEEN_READS_NS ? wait_ns : BETWEEN_READS_NS);
