@@ -8,6 +8,7 @@
 #include "tools/plan/plan_driver.h"
 #include "tools/plan/plan_job.h"
 #include "tools/plan/plan_wish.h"
+#include "tools/rehearse/training_steps.h"
 #include "tools/text/messages.h"
 
 #define WAITS_COUNT 20 /* one part in so many of a step */
@@ -89,7 +90,17 @@ static void take_figures(const struct model *model, const struct steady *steady,
     out->evicted_bytes = median_of(figures, FIGURE_EVICTED);
 }
 
-static bool read_model(const struct model *model, struct outcome *out)
+/* The steps of training, or what else repeats itself, if the whole run is not one. */
+static bool find_steady(const struct model *model, const struct phases *phases, uint64_t need_bytes,
+                        struct steady *out)
+{
+    if (training_find(model, need_bytes, out) > 1) return true;
+    enum steady_kind kind = steady_kind_of(model, phases, STEADY_STEPS);
+    if (kind != STEADY_RUN) steady_find(model, phases, kind, out);
+    return kind != STEADY_RUN;
+}
+
+static bool read_model(const struct model *model, uint64_t need_bytes, struct outcome *out)
 {
     struct phases phases = {0};
     struct steady steady;
@@ -98,9 +109,7 @@ static bool read_model(const struct model *model, struct outcome *out)
         if (model->errors.at[e].kind == SL_ERROR_ALLOCATION) out->refused_bytes = model->errors.at[e].bytes;
     if (!model->launches.count) return true;
     bool good = phases_find(model, &phases);
-    enum steady_kind kind = good ? steady_kind_of(model, &phases, STEADY_STEPS) : STEADY_RUN;
-    if (good && kind != STEADY_RUN) {
-        steady_find(model, &phases, kind, &steady);
+    if (good && find_steady(model, &phases, need_bytes, &steady)) {
         good = figures_make(model, &phases, &steady, &figures);
         if (good && figures.count) take_figures(model, &steady, &figures, out);
     }
@@ -109,12 +118,12 @@ static bool read_model(const struct model *model, struct outcome *out)
     return good;
 }
 
-static int read_trace(const char *path, struct outcome *out)
+static int read_trace(const char *path, uint64_t need_bytes, struct outcome *out)
 {
     struct model *model;
     int status = model_open(path, &model);
     if (status != EXIT_OK) return status;
-    if (!read_model(model, out)) status = failure("%s: out of memory", path);
+    if (!read_model(model, need_bytes, out)) status = failure("%s: out of memory", path);
     model_close(model);
     return status;
 }
@@ -204,7 +213,7 @@ int outcome_make(const struct rehearsal_wish *wish, const struct rehearsal *rehe
         out->host_bytes += one->host_bytes + one->pinned_bytes;
         out->host_limit_bytes += one->host_limit_bytes;
         rehearsal_trace(rehearsal, i, path);
-        status = read_trace(path, out);
+        status = read_trace(path, one->need_bytes, out);
     }
     if (status != EXIT_OK) return status;
     out->host_ns = host_ns(wish, rehearsal);

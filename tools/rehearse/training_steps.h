@@ -1,12 +1,17 @@
-/* The training steps that a program has made so far, in the trace that it still writes. */
+/* The training steps that a program has made, in a trace that it may still write. */
 #ifndef SLUICE_TOOL_TRAINING_STEPS_H
 #define SLUICE_TOOL_TRAINING_STEPS_H
 
-#include <stdint.h>
+#include "tools/analyses/steady.h"
 
-/* The number of whole steps at the trace's end each of which uses a third of `need_bytes`, the most memory
- * that the program had, and most of that again which the one before used. What initialises a model layer by
- * layer, or a layer of it, may look like steps, but does not. 0: the trace cannot be read. */
-uint64_t training_steps(const char *path, uint64_t need_bytes);
+/* The repetitions at the trace's end, as sluice saw them end, that are alike: as many launches, the same
+ * memory for the most part, as much left allocated, and each uses a third of `need_bytes`, the most memory
+ * that the program had. What initialises a model layer by layer, or passes through its layers, repeats
+ * itself, too, but leaves gradients or activations behind. Returns their number; *out gets the later half of
+ * them. Of a program that changes its steps from time to time it is 0. Out of memory: 0. */
+uint32_t training_find(const struct model *model, uint64_t need_bytes, struct steady *out);
+
+/* Their number in a file; 0: it cannot be read. */
+uint32_t training_steps(const char *path, uint64_t need_bytes);
 
 #endif
