@@ -50,6 +50,16 @@ static const char *page_of(const struct sl_options *options)
     return rehearsed;
 }
 
+#define REHEARSED (UINT64_C(1) << 63) /* in a pool's number; cgroups have smaller ones */
+
+/* The ranks of a job share the rehearsed host. Other rehearsals have none of it. */
+static uint64_t pool_of(const struct sl_options *options, const struct sl_host_memory *host)
+{
+    uint64_t job = sl_launcher()->job;
+    if (!options->host_memory) return sl_host_memory_limited_by(host);
+    return REHEARSED | (job ? job : (uint64_t)getpid());
+}
+
 /* --- what there is at the start */
 
 /* What this process states, before it has claimed anything. Returns the most that it may have; UINT64_MAX:
@@ -63,7 +73,7 @@ static uint64_t decide(struct sl_node_entry *entry, const struct sl_options *opt
     uint64_t most = options->node_limit ? options->node_limit : UINT64_MAX, available = UINT64_MAX;
     if (!options->node_limit)
         available = sl_host_memory_limit(&host, sl_host_memory_reserve(&host, options->host_reserve));
-    *entry = (struct sl_node_entry){.process = (uint64_t)getpid(), .pool = sl_host_memory_limited_by(&host)};
+    *entry = (struct sl_node_entry){.process = (uint64_t)getpid(), .pool = pool_of(options, &host)};
     if (options->host_limit) return options->host_limit;
     if (most == UINT64_MAX && available == UINT64_MAX) return UINT64_MAX;
     entry->total_bytes = sl_shares_total(table, own, entry->pool, available, most);

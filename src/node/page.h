@@ -25,7 +25,7 @@
 /* What a process states. All zero: no process. */
 struct sl_node_entry {
     uint64_t process;       /* process id */
-    uint64_t pool;          /* what limits its host memory: sl_host_memory_limited_by */
+    uint64_t pool;          /* what limits its host memory: see host_share.c */
     uint64_t job;           /* of a rank: as in sl_launcher, or the next number that distinguishes its job */
     uint64_t size, rank;    /* within the job on this machine; size 0: no rank */
     uint64_t total_bytes;   /* the pool's host memory, as this process computed it; 0: unknown */

@@ -599,6 +599,41 @@ static void a_rehearsed_host_has_what_is_said(void **state)
     end(process);
 }
 
+/* Both what runs here in truth and another rehearsal have memory of their own. */
+static void a_rehearsed_host_is_the_process_s_own(void **state)
+{
+    (void)state;
+    struct process *real = start(&device);
+    assert_true(take(real, 100 * SL_MIB));
+    options.host_memory = 64 * SL_GIB;
+    struct process *rehearsed = start(&device);
+    assert_true(take(rehearsed, 60 * SL_GIB));
+    pid_t child = fork();
+    if (!child) _exit(!take(start(&device), 60 * SL_GIB));
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    end(rehearsed);
+    options.host_memory = 0;
+    assert_true(take(real, 100 * SL_MIB));
+    end(real);
+}
+
+static void ranks_share_a_rehearsed_host(void **state)
+{
+    (void)state;
+    options.host_memory = 64 * SL_GIB;
+    be_rank("0", "2");
+    struct process *first = start(&device);
+    be_rank("1", "2");
+    struct process *second = start(&device);
+    assert_int_equal(first->share.limit_bytes, 63 * SL_GIB / 2);
+    assert_int_equal(second->share.limit_bytes, 63 * SL_GIB / 2);
+    end(second);
+    end(first);
+    be_alone();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -612,6 +647,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_link_is_shared_by_those_at_its_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_others_take_lowers_the_limit, set_up_container,
                                         tear_down_container),
+        cmocka_unit_test_setup_teardown(a_rehearsed_host_is_the_process_s_own, set_up_container,
+                                        tear_down_container),
+        cmocka_unit_test_setup_teardown(ranks_share_a_rehearsed_host, set_up_container, tear_down_container),
         cmocka_unit_test_setup_teardown(a_rehearsed_host_has_what_is_said, set_up_container,
                                         tear_down_container),
         cmocka_unit_test_setup_teardown(looks_are_few, set_up_container, tear_down_container),

@@ -145,11 +145,16 @@ static void set_sample(const struct sc_set_work *work)
 }
 
 /* Fills discarded memory with garbage, so that a program that still needs it notices. Only resident pages are
- * filled: discarding must not allocate memory. */
+ * filled: discarding must not allocate memory. Where contents do not count, their pages go back to the
+ * system. */
 static void spoil(uint64_t address, uint64_t bytes)
 {
     unsigned char present[512];
     uint64_t begin = (address + PAGE - 1) & ~(PAGE - 1), end = (address + bytes) & ~(PAGE - 1);
+    if (sc_options()->sampled) {
+        if (begin < end) madvise((void *)begin, end - begin, MADV_DONTNEED);
+        return;
+    }
     for (uint64_t at = begin; at < end;) {
         uint64_t pages = (end - at) / PAGE;
         if (pages > sizeof present) pages = sizeof present;

@@ -251,6 +251,9 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
     launch.blocks = (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2];
     if (!launch.blocks || !wish->block[0] || !wish->block[1] || !wish->block[2]) return SC_ENGINE_OK;
     launch.worker_count = count_workers(wish, launch.blocks);
+    bool in_part = sc_sample_may(wish);
+    /* Blocks that are executed in part have no order that several workers could keep. */
+    if (in_part && wish->function->program->ordered) launch.worker_count = 1;
     launch.ordered = launch.worker_count > 1 && !wish->cooperative && wish->function->program->ordered;
     launch.workers = calloc(launch.worker_count, sizeof *launch.workers);
     launch.common.parameters = aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64);
@@ -259,7 +262,7 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
         memcpy(launch.common.parameters, wish->parameters, bytes);
         pthread_mutex_init(&launch.lock, NULL);
         if (launch.ordered) sc_order_init(&launch.order);
-        if (sc_sample_may(wish)) launch.sample = sc_sample_new(wish);
+        if (in_part) launch.sample = sc_sample_new(wish);
         if (wish->cooperative)
             run_together(&launch);
         else

@@ -160,6 +160,27 @@ static void note(struct sc_group *group, struct tally *tally, const struct sc_wi
     tally->bytes += bytes;
 }
 
+#define REFUSALS_AT_MOST 1000
+
+/* Where kernels are executed in part, a lock may never have been cleared, since the block that would have
+ * done it was left out, and whoever waits for it would wait forever. So a lane that has asked for the same
+ * value often enough finds it. */
+static void end_waiting(struct sc_worker *worker, const struct sc_access *x, uint64_t address,
+                        uint64_t expected)
+{
+    struct sc_refusal *refusal = &worker->refusal;
+    uint64_t found = 0;
+    memcpy(&found, (const void *)(uintptr_t)address, x->element_bytes);
+    if (x->element_bytes < 8) expected &= (UINT64_C(1) << 8 * x->element_bytes) - 1;
+    if (found == expected || refusal->address != address || refusal->expected != expected) {
+        *refusal = (struct sc_refusal){address, expected, 0};
+        return;
+    }
+    if (++refusal->count < REFUSALS_AT_MOST) return;
+    memcpy((void *)(uintptr_t)address, &expected, x->element_bytes);
+    refusal->count = 0;
+}
+
 bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
 {
     const struct sc_access *x = &op->access;
@@ -167,7 +188,8 @@ bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
     struct sc_worker *worker = group->worker;
     struct tally tally = {{0, 0, 0}, 0, 0};
     const unsigned bytes = x->element_bytes;
-    bool in_shared = x->space == SC_SPACE_SHARED;
+    bool in_shared = x->space == SC_SPACE_SHARED,
+         in_part = worker->launch->sample_over && x->operation == SC_ATOMIC_CAS && op->d;
     /* An exchange without a result does not read. */
     enum sc_access_kind kind =
         x->operation == SC_ATOMIC_EXCH && !op->d ? SC_ACCESS_PUBLISH : SC_ACCESS_UPDATE;
@@ -195,6 +217,7 @@ bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
             if (!sc_order_log(worker, op, address, b)) return false;
             if (worker->ahead) continue;
         }
+        if (in_part && !on_chip) end_waiting(worker, x, address, b);
         bool alone = on_chip || bytes < 4;
         uint64_t old = alone ? update_plain(x, cell, b, c) : update_shared_cell(x, cell, b, c);
         if (op->d) put_result(group, op, i, old);

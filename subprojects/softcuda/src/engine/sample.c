@@ -12,9 +12,11 @@
 
 bool sc_sample_may(const struct sc_launch *launch)
 {
+    const struct sc_program *program = launch->function->program;
     uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    bool ordered = program->ordered && program->rate == SC_RATE_NONE;
     return launch->sample_over && blocks > launch->sample_over && !launch->cooperative && !launch->touches &&
-           !launch->accesses && !launch->function->program->ordered && !launch->function->program->heap;
+           !launch->accesses && !ordered && !program->heap;
 }
 
 static uint64_t index_of(const struct sc_sample *sample, uint64_t x, uint64_t y, uint64_t z)

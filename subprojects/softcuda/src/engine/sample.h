@@ -7,8 +7,9 @@
  * the grid give the mean. Otherwise a grid of one dimension is parted until each piece is linear, and if that
  * takes too many blocks, or the grid has more dimensions, all blocks are executed.
  *
- * Only kernels whose results do not depend on the order of blocks. The memory that the other blocks would
- * have written stays as it is. Thread safety: one sample, one thread.
+ * Only kernels whose results do not depend on the order of blocks, and those that multiply matrices: what
+ * they add up in whatever order is numbers, never the indices that a sort or a scan gives to later kernels.
+ * The memory that the other blocks would have written stays as it is. Thread safety: one sample, one thread.
  */
 #ifndef SOFTCUDA_ENGINE_SAMPLE_H
 #define SOFTCUDA_ENGINE_SAMPLE_H

@@ -23,6 +23,11 @@ struct sc_traffic {
     bool failed; /* no memory */
 };
 
+/* The last compare-and-swap that found another value than it expected, and how often in a row. */
+struct sc_refusal {
+    uint64_t address, expected, count;
+};
+
 struct sc_worker {
     const struct sc_launch *launch;
     const struct sc_program *program;
@@ -45,9 +50,10 @@ struct sc_worker {
     void *context;
     uint32_t parameter_bytes;
     struct sc_traffic traffic;
-    struct sc_touches *touches;             /* NULL: not requested */
-    struct sc_accesses *accesses;           /* NULL: not requested */
-    struct sc_sample *sample;               /* notes the block that runs; NULL: none does */
+    struct sc_touches *touches;   /* NULL: not requested */
+    struct sc_accesses *accesses; /* NULL: not requested */
+    struct sc_sample *sample;     /* notes the block that runs; NULL: none does */
+    struct sc_refusal refusal;
     bool watched;                           /* touches, accesses or a sample are requested */
     struct sc_profile_kind *kinds;          /* NULL: no profile is requested */
     struct sc_product_plans *product_plans; /* of matrix instructions; NULL until the first one */

@@ -51,6 +51,18 @@ static const char batches[] =
 static const char sum[] =
     HEAD AT("%B", "%in") "ld.global.f32 %f, [%B];\natom.global.add.f32 %g, [%out], %f;\n" TAIL;
 
+/* Multiplies matrices, and takes a ticket: blocks learn of others, but what they add up are numbers. */
+static const char ticket_of_product[] =
+    HEAD ".reg .f32 %d<4>;\n.reg .b32 %u;\nmov.b32 %x, 0;\n"
+         "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%d0, %d1, %d2, %d3}, {%x, %x}, {%x}, {%f, %f, "
+         "%f, %f};\n"
+         "atom.global.add.u32 %u, [%out], 1;\n" AT("%C", "%out") "st.global.u32 [%C+4], %u;\n" TAIL;
+
+/* Takes the lock at out[block], which 0 opens. */
+static const char lock[] =
+    HEAD "mul.wide.u32 %A, %b, 4;\nadd.u64 %C, %out, %A;\n"
+         "WAIT: atom.global.cas.b32 %x, [%C], 0, 7;\nsetp.ne.u32 %p, %x, 7;\n@%p bra WAIT;\n" TAIL;
+
 /* Block `count` traps. */
 static const char trap[] =
     HEAD "setp.eq.u32 %p, %b, %c;\n@%p trap;\n" AT("%C", "%out") "st.global.u32 [%C], %t;\n" TAIL;
@@ -266,6 +278,32 @@ static void what_depends_on_the_order_is_executed(void **state)
     sc_cost_free(&cost);
 }
 
+static void numbers_that_depend_on_the_order_are_not(void **state)
+{
+    (void)state;
+    enum { GRID = 100 };
+    struct memory memory = allocate(4, 4 * (GRID * 32 + 1), 0);
+    struct ptx_launch launch = {.grid = GRID, .block = 32, .workers = 2};
+    struct sc_cost cost = run(ticket_of_product, &memory, launch, 4);
+    assert_in_range(cost.executed_blocks, 1, 10);
+    assert_int_equal(memory.out[0], cost.executed_blocks * 32);
+    assert_int_equal(cost.instructions % GRID, 0);
+    sc_cost_free(&cost);
+}
+
+/* The block that would have opened the lock was left out. A lock that is open is not taken by force. */
+static void nobody_waits_for_a_lock_forever(void **state)
+{
+    (void)state;
+    struct memory memory = allocate(4, 4 * 2, 0);
+    memory.out[0] = 3;
+    struct sc_cost cost = run(lock, &memory, (struct ptx_launch){.grid = 2, .block = 1}, 4);
+    assert_int_equal(memory.out[0], 7);
+    assert_int_equal(memory.out[1], 7);
+    assert_in_range(cost.instructions, 1000, 20000);
+    sc_cost_free(&cost);
+}
+
 static void a_small_grid_is_executed(void **state)
 {
     (void)state;
@@ -324,6 +362,8 @@ int main(void)
         cmocka_unit_test_teardown(pieces_of_a_grid, end),
         cmocka_unit_test_teardown(no_block_is_executed_twice, end),
         cmocka_unit_test_teardown(what_depends_on_the_order_is_executed, end),
+        cmocka_unit_test_teardown(numbers_that_depend_on_the_order_are_not, end),
+        cmocka_unit_test_teardown(nobody_waits_for_a_lock_forever, end),
         cmocka_unit_test_teardown(a_small_grid_is_executed, end),
         cmocka_unit_test_teardown(few_blocks_write, end),
         cmocka_unit_test_teardown(a_fault_ends_it, end),
