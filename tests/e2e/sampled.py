@@ -43,7 +43,7 @@ class Figures:
 
 
 def run(bench, program, arguments, sampled, sluice=None, device_bytes=None):
-    environment = {"SOFTCUDA_EXECUTE": "sample", "SOFTCUDA_SAMPLE_OVER": "1"} if sampled else {}
+    environment = {"SOFTCUDA_EXECUTE": "sample", "SOFTCUDA_SAMPLE_OVER": "1", "SOFTCUDA_SAMPLE_INSTRUCTIONS": "0"} if sampled else {}
     if program == "ddp":
         device = {name[len("SOFTCUDA_"):]: value for name, value in environment.items()}
         if device_bytes:

@@ -184,8 +184,12 @@ struct sc_launch {
     uint64_t watchdog_instructions; /* limit per block; 0: none */
     uint32_t sample_over; /* of a grid of more blocks only some are executed, and the cost is foretold from
                              them (engine/sample.h); 0: of none. Needs sc_engine_note_touches */
-    bool touches;         /* fill sc_cost.touched; needs sc_engine_note_touches */
-    bool accesses;        /* fill sc_cost.accessed; needs sc_engine_note_touches */
+    uint64_t sample_instructions; /* a grid that is foretold to execute no more is executed wholly, too */
+    /* Told, at the end, what larger pieces of memory the blocks wrote that were executed of a grid, where
+     * others were not: nobody can rely on what is there. By the calling thread; NULL: not told. */
+    void (*scrap)(uint64_t address, uint64_t bytes);
+    bool touches;               /* fill sc_cost.touched; needs sc_engine_note_touches */
+    bool accesses;              /* fill sc_cost.accessed; needs sc_engine_note_touches */
     struct sc_profile *profile; /* counts the executed instructions, or NULL */
 };
 

@@ -39,6 +39,7 @@ struct sc_native_launch {
     /* For `run`: calls work(context, i) for every i below `count`, possibly concurrently. */
     void (*parallel)(struct sc_native_launch *launch, uint32_t count,
                      void (*work)(void *context, uint32_t index), void *context);
+    uint64_t message_bytes_most; /* for peers->run: of each message no more has to arrive; 0: all of it */
 };
 
 /* For kernels that wait on the device for kernels of other ranks, which run on other devices, in this process

@@ -56,6 +56,22 @@ static CUresult fault_result(const struct sc_op *op, const struct sc_fault *faul
     return kinds[fault->kind].result;
 }
 
+/* The whole pages in between read as zeros then. Precondition: no other process has them. */
+static void give_pages_back(uint64_t address, uint64_t bytes)
+{
+    uint64_t begin = (address + PAGE - 1) & ~(PAGE - 1), end = (address + bytes) & ~(PAGE - 1);
+    if (begin < end) madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+/* Otherwise a program that is much larger than this machine would fill its memory by and by, as each launch
+ * executes other blocks. */
+static void scrap(uint64_t address, uint64_t bytes)
+{
+    const struct sc_allocation *allocation = sc_space_find_range(address, bytes);
+    if (allocation && allocation->kind <= SC_MEMORY_MANAGED && !allocation->shared)
+        give_pages_back(address, bytes);
+}
+
 static CUresult run_kernel(struct sc_op *op)
 {
     struct sc_reach reach = {1u << op->device->ordinal, op->context->peers};
@@ -74,6 +90,8 @@ static CUresult run_kernel(struct sc_op *op)
         .workers = worker_count(),
         .watchdog_instructions = sc_options()->watchdog,
         .sample_over = sc_options()->sampled ? (uint32_t)sc_options()->sample_over : 0,
+        .sample_instructions = sc_options()->sample_instructions,
+        .scrap = scrap,
         .touches = sc_touched_wanted(),
         .accesses = sc_races_wanted(),
     };
@@ -152,7 +170,7 @@ static void spoil(uint64_t address, uint64_t bytes)
     unsigned char present[512];
     uint64_t begin = (address + PAGE - 1) & ~(PAGE - 1), end = (address + bytes) & ~(PAGE - 1);
     if (sc_options()->sampled) {
-        if (begin < end) madvise((void *)begin, end - begin, MADV_DONTNEED);
+        give_pages_back(address, bytes);
         return;
     }
     for (uint64_t at = begin; at < end;) {

@@ -261,7 +261,8 @@ enum sc_engine_status sc_native_run(const struct sc_native_kernel *kernel, const
                    .block = {wish->block[0], wish->block[1], wish->block[2]},
                    .find = find,
                    .touch = touch,
-                   .parallel = parallel},
+                   .parallel = parallel,
+                   .message_bytes_most = sc_options()->sampled ? SC_SAMPLED_BYTES : 0},
         .wish = wish,
         .cost = cost,
     };

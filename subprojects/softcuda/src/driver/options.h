@@ -27,8 +27,8 @@ struct sc_options {
     bool small_pages; /* parsed from `host_pages` */
 };
 
-/* Where kernels are executed in part, matrix products of more bytes are not, and of what the device fills or
- * copies within itself so much is written. */
+/* Where kernels are executed in part, matrix products of more bytes are not, and of messages between ranks no
+ * more is moved. */
 #define SC_SAMPLED_BYTES (UINT64_C(64) << 10)
 
 /* The options, read from the environment at the first call. A value that does not parse is logged once and

@@ -5,7 +5,7 @@
 #include "log.h"
 #include "options.h"
 
-#define HOST_BYTES (UINT64_C(1) << 20)
+#define CARRIED_BYTES (UINT64_C(1) << 20)
 
 static bool is_in_device(enum sc_side side)
 {
@@ -16,21 +16,20 @@ struct sc_copy_work sc_sampled_copy(const struct sc_copy_work *work)
 {
     struct sc_copy_work part = *work;
     bool to_device = is_in_device(work->to), from_device = is_in_device(work->from);
-    uint64_t most = to_device && from_device ? SC_SAMPLED_BYTES : HOST_BYTES;
-    if ((!to_device && !from_device) || work->width * work->height * work->depth <= most) return part;
+    if ((!to_device && !from_device) || work->width * work->height * work->depth <= CARRIED_BYTES)
+        return part;
     part.height = part.depth = 1;
-    if (part.width > most) part.width = most;
+    if (part.width > CARRIED_BYTES) part.width = CARRIED_BYTES;
     return part;
 }
 
 struct sc_set_work sc_sampled_set(const struct sc_set_work *work)
 {
     struct sc_set_work part = *work;
-    if (!is_in_device(work->to) || work->width * work->element_bytes * work->height <= SC_SAMPLED_BYTES)
+    if (!is_in_device(work->to) || work->width * work->element_bytes * work->height <= CARRIED_BYTES)
         return part;
     part.height = 1;
-    if (part.width * part.element_bytes > SC_SAMPLED_BYTES)
-        part.width = SC_SAMPLED_BYTES / part.element_bytes;
+    if (part.width * part.element_bytes > CARRIED_BYTES) part.width = CARRIED_BYTES / part.element_bytes;
     return part;
 }
 

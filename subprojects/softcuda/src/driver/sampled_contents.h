@@ -5,8 +5,8 @@
 
 #include "queue.h"
 
-/* The part of *work that is carried out: 64 KiB within the device, 1 MiB between the device and the program's
- * own memory; all of what the host copies within its own. */
+/* The part of *work that is carried out: 1 MiB, so that indices are whole; all of what the host copies within
+ * its own memory. */
 struct sc_copy_work sc_sampled_copy(const struct sc_copy_work *work);
 struct sc_set_work sc_sampled_set(const struct sc_set_work *work);
 

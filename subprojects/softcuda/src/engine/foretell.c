@@ -491,12 +491,18 @@ static bool count_pieces(const struct sc_sample *sample, const struct sc_footpri
     return ok;
 }
 
+uint64_t sc_instructions_foretold(const struct sc_sample *sample)
+{
+    struct values instructions = values_of(sample, INSTRUCTIONS);
+    return (uint64_t)(total(sample, &instructions) + 0.5);
+}
+
 bool sc_sample_cost(const struct sc_sample *sample, struct sc_cost *cost)
 {
-    struct values instructions = values_of(sample, INSTRUCTIONS), flops = values_of(sample, FLOPS);
+    struct values flops = values_of(sample, FLOPS);
     struct sc_traffic traffic = {0};
     bool ok = true;
-    cost->instructions = (uint64_t)(total(sample, &instructions) + 0.5);
+    cost->instructions = sc_instructions_foretold(sample);
     cost->flops = (uint64_t)(total(sample, &flops) + 0.5);
     cost->bytes_read = cost->bytes_written = 0;
     for (uint32_t s = 0; s < sample->slot_count && ok; s++) {

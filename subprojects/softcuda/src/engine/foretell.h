@@ -80,6 +80,8 @@ static inline bool sc_is_first_of_block(const struct sc_sample *sample, uint32_t
 /* Whether the addresses of each instruction are affine functions of the block's coordinates, or it accesses
  * all between the least and the greatest one. */
 bool sc_lie_as_foretold(const struct sc_sample *sample);
+/* What the grid executes. Precondition: the sample fits. */
+uint64_t sc_instructions_foretold(const struct sc_sample *sample);
 /* Whether counters of the block with that role are what the others foretell. */
 bool sc_count_as_foretold(const struct sc_sample *sample, uint32_t role);
 /* Whether counters and addresses of the block with that role lie midway, in proportion, between those of the

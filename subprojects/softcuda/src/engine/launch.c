@@ -283,6 +283,7 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
         if (ok && launch.sample && sc_sample_fits(launch.sample)) {
             cost->executed_blocks = sc_sample_count(launch.sample);
             ok = sc_sample_cost(launch.sample, cost);
+            sc_sample_scrap(launch.sample);
         }
         sc_sample_free(launch.sample);
         for (uint32_t w = 0; w < launch.worker_count; w++) sc_worker_free(&launch.workers[w]);

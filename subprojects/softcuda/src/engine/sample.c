@@ -260,7 +260,8 @@ bool sc_sample_next(struct sc_sample *sample, const struct sc_worker *worker, ui
     while (!find_role(sample))
         if (!want_more(sample)) {
             if (sample->in_pieces) sample->fits = !sample->open_count;
-            sample->fits = sample->fits && !sample->no_memory;
+            sample->fits = sample->fits && !sample->no_memory &&
+                           sc_instructions_foretold(sample) > sample->launch->sample_instructions;
             return false;
         }
     sample->before = (struct sc_counters){worker->instructions, worker->flops};
@@ -271,4 +272,19 @@ bool sc_sample_next(struct sc_sample *sample, const struct sc_worker *worker, ui
 bool sc_sample_fits(const struct sc_sample *sample)
 {
     return sample->fits;
+}
+
+#define SCRAP_LEAST 65536 /* bytes of a piece */
+#define SCRAP_PART 4      /* of the piece was written, at least: other memory may lie in between */
+
+void sc_sample_scrap(const struct sc_sample *sample)
+{
+    void (*scrap)(uint64_t, uint64_t) = sample->launch->scrap;
+    for (uint32_t s = 0; scrap && s < sample->slot_count; s++)
+        for (uint32_t r = 0; r < sample->end; r++) {
+            const struct sc_footprint *at = &sample->slots[s][r];
+            uint64_t bytes = at->end - at->begin;
+            if (sc_is_first_of_block(sample, r) && bytes >= SCRAP_LEAST && at->bytes[1] >= bytes / SCRAP_PART)
+                scrap(at->begin, bytes);
+        }
 }

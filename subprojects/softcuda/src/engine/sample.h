@@ -9,6 +9,8 @@
  *
  * Only kernels whose results do not depend on the order of blocks, and those that multiply matrices: what
  * they add up in whatever order is numbers, never the indices that a sort or a scan gives to later kernels.
+ * Short kernels, whose other blocks cost hardly anything, are executed wholly, as those that compute indices
+ * are short.
  * The memory that the other blocks would have written stays as it is. Thread safety: one sample, one thread.
  */
 #ifndef SOFTCUDA_ENGINE_SAMPLE_H
@@ -37,6 +39,9 @@ uint64_t sc_sample_count(const struct sc_sample *sample);
 /* Sets the counters of *cost, and its traffic, to those of the whole grid. False: no memory. Precondition:
  * the sample fits. */
 bool sc_sample_cost(const struct sc_sample *sample, struct sc_cost *cost);
+
+/* Calls launch->scrap for what the executed blocks wrote. */
+void sc_sample_scrap(const struct sc_sample *sample);
 
 /* Instruction `op` of the program is about to be executed; it accessed [address, address + bytes); and it is
  * over. */

@@ -141,7 +141,7 @@ static bool drive_all(struct sc_rank *rank, struct sc_drive *drive)
 
 /* Collectives first, one after the other; then all messages concurrently: the order in which peers expect
  * them. */
-static bool move_all(struct token *token)
+static bool move_all(struct token *token, uint64_t message_bytes_most)
 {
     struct sc_drive drive;
     size_t most = 1, messages = 0;
@@ -151,6 +151,7 @@ static bool move_all(struct token *token)
         if (more > most) most = more;
     }
     bool ok = sc_drive_init(&drive, token->rank, most);
+    drive.message_bytes_most = message_bytes_most;
     for (uint32_t i = 0; i < token->count && ok && !is_aborted(token->rank); i++) {
         if (token->works[i].kind >= SC_WORK_COLLECTIVES) continue;
         sc_drive_clear(&drive);
@@ -192,7 +193,6 @@ static void end_turn(struct token *token, bool ran)
 
 static bool run(struct sc_native_launch *launch, void *opaque)
 {
-    (void)launch;
     struct token *token = opaque;
     struct sc_rank *rank = token->rank;
     if (!rank) {
@@ -206,7 +206,7 @@ static bool run(struct sc_native_launch *launch, void *opaque)
     bool ok = __atomic_load_n(&rank->error, __ATOMIC_ACQUIRE) == ncclSuccess;
     unsigned callers = _mm_getcsr();
     _mm_setcsr(PLAIN_ARITHMETIC);
-    ok = ok && move_all(token);
+    ok = ok && move_all(token, launch->message_bytes_most);
     _mm_setcsr(callers);
     if (!ok && is_aborted(rank)) ok = true;
     if (!ok) sc_rank_break(rank, ncclSystemError);

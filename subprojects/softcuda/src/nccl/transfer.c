@@ -43,6 +43,8 @@ struct sc_transfer *sc_drive_add(struct sc_drive *drive, const struct sc_transfe
 {
     struct sc_transfer *added = &drive->transfers[drive->count++];
     *added = *transfer;
+    if (drive->message_bytes_most && added->bytes > drive->message_bytes_most)
+        added->bytes = drive->message_bytes_most;
     drive->left++;
     if (goes_out(drive, added)) added->out_turn = drive->lines[added->peer].outs++;
     if (added->kind == SC_TRANSFER_RECEIVE) added->in_turn = drive->lines[added->peer].ins++;

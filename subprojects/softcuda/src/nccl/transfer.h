@@ -45,6 +45,7 @@ struct sc_drive {
     struct sc_line *lines;
     const void **arrays; /* for reductions: address of each rank's terms */
     uint64_t *factors;
+    uint64_t message_bytes_most; /* the same on all ranks: the rest of a message is not moved; 0: all is */
 };
 
 enum sc_drive_status {

@@ -34,20 +34,20 @@ static uint64_t carried_out(enum sc_side to, enum sc_side from, uint64_t width, 
 static void much_is_left_out(void **state)
 {
     (void)state;
-    assert_int_equal(carried_out(SC_SIDE_DEVICE, SC_SIDE_MANAGED, 64 * KIB, 1), 64 * KIB);
-    assert_int_equal(carried_out(SC_SIDE_DEVICE, SC_SIDE_MANAGED, 65 * KIB, 1), 64 * KIB);
-    assert_int_equal(carried_out(SC_SIDE_DEVICE, SC_SIDE_DEVICE, 40 * KIB, 2), 40 * KIB);
+    assert_int_equal(carried_out(SC_SIDE_DEVICE, SC_SIDE_MANAGED, 1024 * KIB, 1), 1024 * KIB);
+    assert_int_equal(carried_out(SC_SIDE_DEVICE, SC_SIDE_MANAGED, 1025 * KIB, 1), 1024 * KIB);
+    assert_int_equal(carried_out(SC_SIDE_DEVICE, SC_SIDE_DEVICE, 640 * KIB, 2), 640 * KIB);
     assert_int_equal(carried_out(SC_SIDE_DEVICE, SC_SIDE_PAGEABLE, 1024 * KIB, 1), 1024 * KIB);
     assert_int_equal(carried_out(SC_SIDE_MANAGED, SC_SIDE_PINNED, 1025 * KIB, 1), 1024 * KIB);
     assert_int_equal(carried_out(SC_SIDE_PAGEABLE, SC_SIDE_DEVICE, 4096 * KIB, 3), 1024 * KIB);
     assert_int_equal(carried_out(SC_SIDE_PINNED, SC_SIDE_PAGEABLE, 4096 * KIB, 3), 12288 * KIB);
-    struct sc_set_work set = {.width = 100 * KIB, .height = 2, .element_bytes = 4, .to = SC_SIDE_DEVICE};
-    assert_int_equal(sc_sampled_set(&set).width, 16 * KIB);
+    struct sc_set_work set = {.width = 1600 * KIB, .height = 2, .element_bytes = 4, .to = SC_SIDE_DEVICE};
+    assert_int_equal(sc_sampled_set(&set).width, 256 * KIB);
     assert_int_equal(sc_sampled_set(&set).height, 1);
     set.to = SC_SIDE_PINNED;
     assert_int_equal(sc_sampled_set(&set).height, 2);
-    set = (struct sc_set_work){.width = 64 * KIB, .height = 1, .element_bytes = 1, .to = SC_SIDE_DEVICE};
-    assert_int_equal(sc_sampled_set(&set).width, 64 * KIB);
+    set = (struct sc_set_work){.width = 1024 * KIB, .height = 1, .element_bytes = 1, .to = SC_SIDE_DEVICE};
+    assert_int_equal(sc_sampled_set(&set).width, 1024 * KIB);
 }
 
 /* What the host gets where the device has these bytes. */

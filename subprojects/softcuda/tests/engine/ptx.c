@@ -109,6 +109,8 @@ enum sc_engine_status ptx_launch(const struct sc_module *module, const struct pt
         .heap_bytes = wish->heap_bytes,
         .cooperative = wish->cooperative,
         .sample_over = wish->sample_over,
+        .sample_instructions = wish->sample_instructions,
+        .scrap = wish->scrap,
     };
     return sc_run(&launch, cost, fault);
 }

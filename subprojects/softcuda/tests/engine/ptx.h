@@ -33,8 +33,9 @@ uint64_t ptx_one(const char *text, char result, uint64_t a, uint64_t b, uint64_t
 struct ptx_launch {
     const char *kernel;
     uint32_t grid, grid_y, grid_z, block, block_y, shared, workers, sample_over;
-    uint64_t watchdog, heap, heap_bytes;
+    uint64_t watchdog, heap, heap_bytes, sample_instructions;
     bool cooperative;
+    void (*scrap)(uint64_t address, uint64_t bytes);
 };
 const struct sc_module_memory *ptx_memory(void); /* for sc_module_link */
 struct sc_module *ptx_load(const char *text);    /* fails the test if it does not load */

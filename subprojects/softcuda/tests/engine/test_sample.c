@@ -63,6 +63,13 @@ static const char lock[] =
     HEAD "mul.wide.u32 %A, %b, 4;\nadd.u64 %C, %out, %A;\n"
          "WAIT: atom.global.cas.b32 %x, [%C], 0, 7;\nsetp.ne.u32 %p, %x, 7;\n@%p bra WAIT;\n" TAIL;
 
+/* Each thread copies sixteen elements, all of a block side by side. */
+static const char sixteen_each[] =
+    HEAD "mad.lo.u32 %i, %b, 16384, %t;\nmov.u32 %m, 0;\n"
+         "LOOP: " AT("%B", "%in") AT("%C", "%out") "ld.global.f32 %f, [%B];\nst.global.f32 [%C], %f;\n"
+                                                   "add.u32 %i, %i, 1024;\nadd.u32 %m, %m, 1;\n"
+                                                   "setp.lt.u32 %p, %m, 16;\n@%p bra LOOP;\n" TAIL;
+
 /* Block `count` traps. */
 static const char trap[] =
     HEAD "setp.eq.u32 %p, %b, %c;\n@%p trap;\n" AT("%C", "%out") "st.global.u32 [%C], %t;\n" TAIL;
@@ -316,6 +323,30 @@ static void a_small_grid_is_executed(void **state)
     sc_cost_free(&cost);
 }
 
+/* What computes indices is short. */
+static void a_short_kernel_is_executed(void **state)
+{
+    (void)state;
+    enum { GRID = 4096 };
+    struct memory memory = allocate(4 * GRID * 256, 4 * GRID * 256, GRID * 256);
+    struct ptx_launch launch = {.grid = GRID, .block = 256};
+    for (int i = 0; i < GRID * 256; i++) memory.in[i] = bits_of(1);
+    struct sc_cost cost = run(elementwise, &memory, launch, 4);
+    uint64_t instructions = cost.instructions;
+    launch.sample_instructions = instructions - 1;
+    sc_cost_free(&cost);
+    cost = run(elementwise, &memory, launch, 4);
+    assert_true(cost.executed_blocks < 8);
+    launch.sample_instructions = instructions;
+    memset(memory.out, 0, 4 * GRID * 256);
+    sc_cost_free(&cost);
+    cost = run(elementwise, &memory, launch, 4);
+    assert_int_equal(cost.executed_blocks, GRID);
+    assert_int_equal(cost.instructions, instructions);
+    for (int i = 0; i < GRID * 256; i++) assert_int_equal(memory.out[i], bits_of(1));
+    sc_cost_free(&cost);
+}
+
 /* The memory of the others stays as it is, and no block is executed twice. */
 static void few_blocks_write(void **state)
 {
@@ -333,6 +364,37 @@ static void few_blocks_write(void **state)
     assert_int_equal(written, cost.executed_blocks);
     assert_true(written < 8);
     sc_cost_free(&cost);
+}
+
+static uint64_t scrapped, scrapped_begin;
+
+static void count_scrap(uint64_t address, uint64_t bytes)
+{
+    scrapped += bytes;
+    scrapped_begin = address;
+}
+
+/* Blocks of 64 KiB, read by one instruction and written by another; then some of 1 KiB, as each small piece
+ * costs a call of the system. */
+static void what_executed_blocks_wrote_is_scrap(void **state)
+{
+    (void)state;
+    enum { GRID = 64, WORDS = 16384 };
+    struct memory memory = allocate(4 * GRID * WORDS, 4 * GRID * WORDS, 0);
+    struct ptx_launch launch = {.grid = GRID, .block = 1024, .scrap = count_scrap};
+    struct sc_cost cost = run(sixteen_each, &memory, launch, 4);
+    assert_in_range(cost.executed_blocks, 1, 10);
+    assert_int_equal(scrapped, cost.executed_blocks * WORDS * 4);
+    assert_in_range(scrapped_begin, (uintptr_t)memory.out, (uintptr_t)(memory.out + GRID * WORDS));
+    sc_cost_free(&cost);
+    scrapped = 0;
+    cost = run(sixteen_each, &memory, launch, 0);
+    sc_cost_free(&cost);
+    memory.count = GRID * 256;
+    launch.block = 256;
+    cost = run(elementwise, &memory, launch, 4);
+    sc_cost_free(&cost);
+    assert_int_equal(scrapped, 0);
 }
 
 static void a_fault_ends_it(void **state)
@@ -365,7 +427,9 @@ int main(void)
         cmocka_unit_test_teardown(numbers_that_depend_on_the_order_are_not, end),
         cmocka_unit_test_teardown(nobody_waits_for_a_lock_forever, end),
         cmocka_unit_test_teardown(a_small_grid_is_executed, end),
+        cmocka_unit_test_teardown(a_short_kernel_is_executed, end),
         cmocka_unit_test_teardown(few_blocks_write, end),
+        cmocka_unit_test_teardown(what_executed_blocks_wrote_is_scrap, end),
         cmocka_unit_test_teardown(a_fault_ends_it, end),
     };
     sc_engine_note_touches();

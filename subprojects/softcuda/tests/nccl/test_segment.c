@@ -291,6 +291,37 @@ static void test_mismatch(void **state)
         }
 }
 
+/* Each rank reduces a part of 50 numbers, of which 32 are moved. */
+static void test_first_bytes(void **state)
+{
+    (void)state;
+    struct both both;
+    struct sc_drive drives[2];
+    float memory[2][2][100];
+    attach(&both);
+    for (int r = 0; r < 2; r++) {
+        struct sc_work work = {.from = (uint64_t)memory[r][0],
+                               .to = (uint64_t)memory[r][1],
+                               .count = 100,
+                               .kind = SC_WORK_ALL_REDUCE,
+                               .type = ncclFloat32};
+        for (int i = 0; i < 100; i++) memory[r][0][i] = 1, memory[r][1][i] = 0;
+        assert_true(sc_drive_init(&drives[r], both.ranks[r], sc_collective_most(&work, 2)));
+        drives[r].message_bytes_most = 128;
+        sc_collective_add(&drives[r], &work);
+    }
+    enum sc_drive_status status[2] = {SC_DRIVE_MOVED, SC_DRIVE_MOVED};
+    for (int turn = 0; turn < 20; turn++)
+        for (int r = 0; r < 2; r++)
+            if (status[r] != SC_DRIVE_DONE) status[r] = sc_drive_step(&drives[r]);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(status[r], SC_DRIVE_DONE);
+        for (int i = 0; i < 100; i++) assert_true(memory[r][1][i] == (i % 50 < 32 ? 2 : 0));
+        sc_drive_free(&drives[r]);
+    }
+    detach(&both);
+}
+
 static void test_liveness(void **state)
 {
     (void)state;
@@ -379,10 +410,15 @@ static void test_link(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),           cmocka_unit_test(test_stale),
-        cmocka_unit_test(test_all_come_at_once), cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_mismatch),         cmocka_unit_test(test_liveness),
-        cmocka_unit_test(test_series),           cmocka_unit_test(test_link),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_all_come_at_once),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_first_bytes),
+        cmocka_unit_test(test_liveness),
+        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
