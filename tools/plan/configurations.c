@@ -6,25 +6,11 @@
 #include "tools/text/messages.h"
 
 enum {
-    MOST_CHUNKS = 1024,
-    LEAST_CHUNKS = 16, /* a chunk size is tried only if the need is at least this many chunks */
-    LARGEST_CHUNK_MIB = 64,
     SAME_PERCENT = 1, /* if the times of two sizes differ by less, the larger size is better: it needs fewer
                          calls */
     POINTS = 3,       /* number of budgets that are tried at once in the search for the least one */
     ROUNDS = 3,
 };
-
-void plan_seek_chunks(struct plan_wish *wish, uint64_t peak_bytes, uint64_t recorded)
-{
-    for (uint64_t chunk = SL_BLOCK_BYTES; chunk <= LARGEST_CHUNK_MIB * SL_MIB; chunk *= 2)
-        if (chunk == recorded || (chunk * LEAST_CHUNKS <= peak_bytes && chunk * MOST_CHUNKS >= peak_bytes))
-            wish->chunks[wish->chunk_count++] = chunk;
-    if (!wish->chunk_count)
-        wish->chunks[wish->chunk_count++] = peak_bytes > LARGEST_CHUNK_MIB * SL_MIB * MOST_CHUNKS
-                                                ? LARGEST_CHUNK_MIB * SL_MIB
-                                                : SL_BLOCK_BYTES;
-}
 
 void plan_default_budgets(struct plan_wish *wish)
 {
