@@ -76,6 +76,7 @@ struct sc_ir_function {
     uint32_t shared_bytes, local_bytes;
     enum sc_matrix_rate rate; /* of its matrix products; the last one's */
     bool ordered;
+    bool polls; /* reads global memory by loads that are volatile, relaxed or acquire */
     bool heap;
 };
 

@@ -420,6 +420,8 @@ static void finish(struct placing *p)
     program->ordered = function->ordered;
     program->rate = function->rate;
     program->heap = function->heap;
+    program->polls = function->polls;
+    for (uint32_t i = 0; i < function->code.count; i++) program->computes |= function->code.at[i].flops > 0;
     p->ops.at = NULL;
     p->places.at = NULL;
     p->constants.at = NULL;

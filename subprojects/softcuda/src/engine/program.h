@@ -210,6 +210,8 @@ struct sc_program {
     enum sc_matrix_rate rate; /* of its matrix products */
     bool heap;                /* uses malloc or free */
     bool ordered;             /* results depend on the order of blocks: see order.h */
+    bool polls;               /* may wait in a loop for what other blocks write */
+    bool computes;            /* has instructions that count flops */
 };
 
 void sc_program_free(struct sc_program *program);

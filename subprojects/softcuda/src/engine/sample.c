@@ -14,7 +14,7 @@ bool sc_sample_may(const struct sc_launch *launch)
 {
     const struct sc_program *program = launch->function->program;
     uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
-    bool ordered = program->ordered && program->rate == SC_RATE_NONE;
+    bool ordered = program->ordered && (program->polls || !program->computes);
     return launch->sample_over && blocks > launch->sample_over && !launch->cooperative && !launch->touches &&
            !launch->accesses && !ordered && !program->heap;
 }

@@ -7,8 +7,9 @@
  * the grid give the mean. Otherwise a grid of one dimension is parted until each piece is linear, and if that
  * takes too many blocks, or the grid has more dimensions, all blocks are executed.
  *
- * Only kernels whose results do not depend on the order of blocks, and those that multiply matrices: what
- * they add up in whatever order is numbers, never the indices that a sort or a scan gives to later kernels.
+ * Only kernels whose results do not depend on the order of blocks, and those that compute with floats and do
+ * not wait for other blocks: what they add up in whatever order are numbers, not the indices that a sort
+ * gives to later kernels.
  * Short kernels, whose other blocks cost hardly anything, are executed wholly, as those that compute indices
  * are short.
  * The memory that the other blocks would have written stays as it is. Thread safety: one sample, one thread.

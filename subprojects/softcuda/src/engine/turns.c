@@ -123,10 +123,14 @@ static bool drop_unused_results(struct sc_ir_function *function)
     return true;
 }
 
+static bool polls(const struct sc_ir *ir)
+{
+    return is_global(&ir->access) && ir->code == SC_OP_LOAD && ir->access.turn == SC_TURN_WAIT;
+}
+
 static bool learns_of_others(const struct sc_ir *ir)
 {
-    bool load = ir->code == SC_OP_LOAD && ir->access.turn == SC_TURN_WAIT;
-    return is_global(&ir->access) && (load || (ir->code == SC_OP_ATOMIC && ir->result_count));
+    return polls(ir) || (is_global(&ir->access) && ir->code == SC_OP_ATOMIC && ir->result_count);
 }
 
 bool sc_find_turns(struct sc_ir_function *function)
@@ -134,8 +138,10 @@ bool sc_find_turns(struct sc_ir_function *function)
     if (!drop_unused_results(function)) return false;
     uint64_t *roots = calloc(function->values.count, sizeof *roots), atomics = 0;
     if (!roots) return false;
-    for (uint32_t i = 0; i < function->code.count; i++)
+    for (uint32_t i = 0; i < function->code.count; i++) {
         function->ordered |= learns_of_others(&function->code.at[i]);
+        function->polls |= polls(&function->code.at[i]);
+    }
     if (function->ordered) find_roots(function, roots);
     for (uint32_t i = 0; i < function->code.count; i++) {
         const struct sc_ir *ir = &function->code.at[i];

@@ -47,16 +47,19 @@ static const char batches[] =
     HEAD "mul.wide.u32 %D, %z, 8388608;\nadd.u64 %in, %in, %D;\nadd.u64 %out, %out, %D;\n" AT("%B", "%in")
         AT("%C", "%out") "ld.global.f32 %f, [%B];\nst.global.f32 [%C], %f;\n" TAIL;
 
+/* Tickets, as a sort takes them */
+static const char tickets[] =
+    HEAD AT("%B", "%in") "atom.global.add.u32 %x, [%out], 1;\nst.global.u32 [%B], %x;\n" TAIL;
+
+/* A float's scan: each block waits for the one before. */
+static const char scan[] =
+    HEAD "mul.wide.u32 %A, %b, 4;\nadd.u64 %C, %out, %A;\n"
+         "WAIT: ld.relaxed.gpu.global.f32 %f, [%C];\nsetp.eq.f32 %p, %f, 0f00000000;\n@%p bra WAIT;\n"
+         "add.f32 %f, %f, 0f3f800000;\nst.relaxed.gpu.global.f32 [%C+4], %f;\n" TAIL;
+
 /* Float atomics, whose sum depends on the order of blocks */
 static const char sum[] =
     HEAD AT("%B", "%in") "ld.global.f32 %f, [%B];\natom.global.add.f32 %g, [%out], %f;\n" TAIL;
-
-/* Multiplies matrices, and takes a ticket: blocks learn of others, but what they add up are numbers. */
-static const char ticket_of_product[] =
-    HEAD ".reg .f32 %d<4>;\n.reg .b32 %u;\nmov.b32 %x, 0;\n"
-         "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%d0, %d1, %d2, %d3}, {%x, %x}, {%x}, {%f, %f, "
-         "%f, %f};\n"
-         "atom.global.add.u32 %u, [%out], 1;\n" AT("%C", "%out") "st.global.u32 [%C+4], %u;\n" TAIL;
 
 /* Takes the lock at out[block], which 0 opens. */
 static const char lock[] =
@@ -276,12 +279,17 @@ static void what_depends_on_the_order_is_executed(void **state)
 {
     (void)state;
     enum { GRID = 100 };
-    struct memory memory = allocate(4 * GRID * 64, 4, 0);
-    struct ptx_launch launch = {.grid = GRID, .block = 64};
-    for (int i = 0; i < GRID * 64; i++) memory.in[i] = bits_of(1);
-    struct sc_cost cost = run(sum, &memory, launch, 4);
+    struct memory memory = allocate(4 * GRID * 64, 4 * (GRID + 1), 0);
+    struct ptx_launch launch = {.grid = GRID, .block = 64, .watchdog = 1 << 20};
+    struct sc_cost cost = run(tickets, &memory, launch, 4);
     assert_int_equal(cost.executed_blocks, GRID);
-    assert_int_equal(memory.out[0], bits_of(GRID * 64));
+    assert_int_equal(memory.out[0], GRID * 64);
+    sc_cost_free(&cost);
+    memory.out[0] = bits_of(1);
+    launch.block = 1;
+    cost = run(scan, &memory, launch, 4);
+    assert_int_equal(cost.executed_blocks, GRID);
+    assert_int_equal(memory.out[GRID], bits_of(GRID + 1));
     sc_cost_free(&cost);
 }
 
@@ -289,12 +297,12 @@ static void numbers_that_depend_on_the_order_are_not(void **state)
 {
     (void)state;
     enum { GRID = 100 };
-    struct memory memory = allocate(4, 4 * (GRID * 32 + 1), 0);
-    struct ptx_launch launch = {.grid = GRID, .block = 32, .workers = 2};
-    struct sc_cost cost = run(ticket_of_product, &memory, launch, 4);
+    struct memory memory = allocate(4 * GRID * 64, 4, 0);
+    struct ptx_launch launch = {.grid = GRID, .block = 64, .workers = 2};
+    for (int i = 0; i < GRID * 64; i++) memory.in[i] = bits_of(1);
+    struct sc_cost cost = run(sum, &memory, launch, 4);
     assert_in_range(cost.executed_blocks, 1, 10);
-    assert_int_equal(memory.out[0], cost.executed_blocks * 32);
-    assert_int_equal(cost.instructions % GRID, 0);
+    assert_int_equal(memory.out[0], bits_of((float)cost.executed_blocks * 64));
     sc_cost_free(&cost);
 }
 
