@@ -782,6 +782,14 @@ static bool ended_as_far_as_known(struct sc_thread *thread, const struct sc_op *
     return op->state == SC_OP_DONE;
 }
 
+/* A thread that never submits anything sleeps between its questions for longer than they take: NCCL's
+ * watchdog in PyTorch asks ten times a second, and ends the program where it is told "not ready" for ten
+ * minutes. Its clock would be behind forever, so its first question waits until the operation has ended. */
+static bool looks_on(const struct sc_thread *thread, const struct sc_op *op)
+{
+    return !thread->last_entry && op->timed;
+}
+
 bool sc_queue_ended(struct sc_op *op)
 {
     if (!op) return true;
@@ -797,7 +805,8 @@ bool sc_queue_ended(struct sc_op *op)
         ended = op->said_ended = ended_as_far_as_known(thread, op);
     } else {
         thread->vain_polls = 0;
-        if (!ended) thread->pending_ns += sc_options()->poll_ns;
+        if (!ended) thread->pending_ns += looks_on(thread, op) ? op->end_ns - now_ns : sc_options()->poll_ns;
+        ended |= looks_on(thread, op);
     }
     if (ended) waited(op);
     op->known_ended |= ended;

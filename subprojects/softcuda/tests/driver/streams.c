@@ -198,6 +198,38 @@ static void threads(void)
     for (int i = 0; i < 4; i++) CHECK(!pthread_join(list[i], NULL));
 }
 
+static void *look_on(void *event)
+{
+    OK(cuCtxSetCurrent(shared));
+    OK(cuEventQuery(event));
+    return NULL;
+}
+
+/* A thread that submits nothing has no clock that work could be ahead of. */
+static void a_thread_that_looks_on(void)
+{
+    enum { BYTES = 16 << 20 };
+    CUstream a;
+    CUevent event;
+    CUdeviceptr large;
+    pthread_t other;
+    OK(cuCtxGetCurrent(&shared));
+    OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&event, CU_EVENT_DEFAULT));
+    OK(cuMemAlloc(&large, BYTES));
+    for (unsigned i = 0; i < 16; i++) OK(cuMemsetD32Async(large, i, BYTES / 4, a));
+    OK(cuEventRecord(event, a));
+    FAILS(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+    CHECK(!pthread_create(&other, NULL, look_on, event));
+    CHECK(!pthread_join(other, NULL));
+    FAILS(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+    OK(cuStreamSynchronize(a));
+    OK(cuEventQuery(event));
+    OK(cuMemFree(large));
+    OK(cuEventDestroy(event));
+    OK(cuStreamDestroy(a));
+}
+
 /* More work than any queue holds. */
 static void flood(void)
 {
@@ -220,6 +252,7 @@ int main(void)
     a_host_function_that_waits();
     polling();
     threads();
+    a_thread_that_looks_on();
     flood();
     OK(cuMemFreeHost(host));
     OK(cuMemFree(cell));
