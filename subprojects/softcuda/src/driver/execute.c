@@ -15,6 +15,7 @@
 
 #define GARBAGE 0xd5
 #define PAGE UINT64_C(4096)
+#define BLOCK_SHIFT 21 /* of sc_block_traffic */
 
 static uint32_t worker_count(void)
 {
@@ -72,6 +73,15 @@ static void scrap(uint64_t address, uint64_t bytes)
         give_pages_back(address, bytes);
 }
 
+/* Kernels that cannot be foretold are executed wholly, as copies between lists of tensors are, which move as
+ * much as a model has. */
+static void scrap_blocks(const struct sc_cost *cost)
+{
+    for (size_t i = 0; i < cost->block_count; i++)
+        if (sc_sampled_is_scrap(cost, i))
+            scrap(cost->blocks[i].block << BLOCK_SHIFT, UINT64_C(1) << BLOCK_SHIFT);
+}
+
 static CUresult run_kernel(struct sc_op *op)
 {
     struct sc_reach reach = {1u << op->device->ordinal, op->context->peers};
@@ -105,6 +115,7 @@ static CUresult run_kernel(struct sc_op *op)
     sc_kernel_profile_add(profile, begin_ns, &op->cost);
     switch (status) {
     case SC_ENGINE_OK:
+        if (sc_options()->sampled) scrap_blocks(&op->cost);
         return CUDA_SUCCESS;
     case SC_ENGINE_FAULT:
         if (fault.kind == SC_FAULT_ILLEGAL_ADDRESS) op->fault_address = fault.address;

@@ -6,6 +6,8 @@
 #include "options.h"
 
 #define CARRIED_BYTES (UINT64_C(1) << 20)
+#define MOST_INDICES (UINT64_C(64) << 20) /* bytes */
+#define BLOCK_BYTES (UINT64_C(2) << 20)
 
 static bool is_in_device(enum sc_side side)
 {
@@ -31,6 +33,11 @@ struct sc_set_work sc_sampled_set(const struct sc_set_work *work)
     part.height = 1;
     if (part.width * part.element_bytes > CARRIED_BYTES) part.width = CARRIED_BYTES / part.element_bytes;
     return part;
+}
+
+bool sc_sampled_is_scrap(const struct sc_cost *cost, size_t i)
+{
+    return cost->bytes_written > MOST_INDICES && cost->blocks[i].bytes_written >= BLOCK_BYTES;
 }
 
 /* The bits of infinity, of the NaN that the host's arithmetic gives, and of 1. */

@@ -274,8 +274,8 @@ bool sc_sample_fits(const struct sc_sample *sample)
     return sample->fits;
 }
 
-#define SCRAP_LEAST 65536 /* bytes of a piece */
-#define SCRAP_PART 4      /* of the piece was written, at least: other memory may lie in between */
+#define SCRAP_LEAST 8192 /* bytes of a piece; each costs a call of the system */
+#define SCRAP_PART 4     /* of the piece was written, at least: other memory may lie in between */
 
 void sc_sample_scrap(const struct sc_sample *sample)
 {

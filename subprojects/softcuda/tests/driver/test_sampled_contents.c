@@ -114,9 +114,21 @@ static void only_what_the_device_had_is_changed(void **state)
     assert_true(isinf(number));
 }
 
+static void what_is_large_is_scrap(void **state)
+{
+    (void)state;
+    struct sc_block_traffic blocks[] = {{.bytes_written = 2048 * KIB}, {.bytes_written = 2047 * KIB}};
+    struct sc_cost cost = {.bytes_written = 65 * 1024 * KIB, .blocks = blocks, .block_count = 2};
+    assert_true(sc_sampled_is_scrap(&cost, 0));
+    assert_false(sc_sampled_is_scrap(&cost, 1));
+    cost.bytes_written = 64 * 1024 * KIB;
+    assert_false(sc_sampled_is_scrap(&cost, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_large_is_scrap),
         cmocka_unit_test(much_is_left_out),
         cmocka_unit_test(the_host_reads_finite_numbers),
         cmocka_unit_test(integers_are_left_alone),
