@@ -25,7 +25,7 @@ static uint64_t sum_of(const struct sc_cubin *cubin)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static volatile uint64_t sum;
+    static volatile uint64_t sum __attribute__((unused)); /* read so that nothing is optimised away */
     struct sc_cubin cubin = {0};
     char why[128] = "";
     if (sc_cubin_bytes(data, bytes) > bytes) __builtin_trap();
