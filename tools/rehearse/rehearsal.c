@@ -281,7 +281,7 @@ static void watch(struct watching *watching)
 {
     struct rehearsal *out = watching->out;
     const struct rehearsal_wish *wish = watching->wish;
-    struct rusage used;
+    struct rusage used = {0};
     watching->began_ns = sl_clock_ns(CLOCK_MONOTONIC);
     while (wait4(watching->child, &out->status, WNOHANG, &used) == 0) {
         look(out, &watching->runs);
