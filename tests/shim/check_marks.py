@@ -73,7 +73,7 @@ def check_environment(folder):
         return {name: value for name, value in found.items() if environment.get(name) != value}
 
     library = PRELOAD.split(":")[-1]
-    asked = {"NEW": "new", "PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}  # of Python; what else: test_framework.c
+    asked = {"NEW": "new", "PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync", "TORCH_DIST_USE_NCCL2": "0"}  # of Python; what else: test_framework.c
     expect("without a trace", seen(), asked)
     expect("with nothing asked of frameworks", seen(SLUICE_FRAMEWORK="off"), {"NEW": "new"})
     expect("while the core only records", seen(SLUICE_POLICY="off"), {"NEW": "new"})

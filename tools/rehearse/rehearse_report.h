@@ -2,6 +2,8 @@
 #ifndef SLUICE_TOOL_REHEARSE_REPORT_H
 #define SLUICE_TOOL_REHEARSE_REPORT_H
 
+#include <stdio.h>
+
 #include "tools/rehearse/outcome.h"
 
 struct rehearse_report {
