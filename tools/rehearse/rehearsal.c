@@ -249,16 +249,23 @@ static void measure_program(struct watching *watching, uint64_t process)
     watching->readings[watching->reading_count++] = (struct reading){process, watching->steps, seconds};
 }
 
-/* Reads the trace of a process now and then. The larger it is, the seldomer. */
+/* Reads the traces now and then. The larger they are, the seldomer. The steps are those of the process in
+ * which most are found. */
 static void count_steps(struct watching *watching)
 {
-    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC);
-    char path[PATH_MAX];
-    const struct rehearsed *one = busiest(watching->out);
-    if (!one || now_ns < watching->next_read_ns) return;
-    rehearsal_trace(watching->out, (size_t)(one - watching->out->of), path);
-    watching->steps = training_steps(path, one->need_bytes);
-    measure_program(watching, one->process);
+    uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC), most_steps = 0, process = 0;
+    if (!busiest(watching->out) || now_ns < watching->next_read_ns) return;
+    for (size_t i = 0; i < watching->out->count; i++) {
+        const struct rehearsed *one = &watching->out->of[i];
+        char path[PATH_MAX];
+        rehearsal_trace(watching->out, i, path);
+        uint64_t steps = one->steps ? training_steps(path, one->need_bytes) : 0;
+        if (steps <= most_steps) continue;
+        most_steps = steps;
+        process = one->process;
+    }
+    watching->steps = most_steps;
+    measure_program(watching, process);
     uint64_t took_ns = sl_clock_ns(CLOCK_MONOTONIC) - now_ns, wait_ns = READS_PART * took_ns;
     watching->next_read_ns = now_ns + took_ns + (wait_ns > BETWEEN_READS_NS ? wait_ns : BETWEEN_READS_NS);
 }

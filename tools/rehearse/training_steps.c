@@ -65,57 +65,97 @@ static bool are_alike(const struct model *model, const struct repetition *one, c
            shared_bytes(model, one, next) >= one->bytes / 2;
 }
 
-/* Iteration `index` > 0 of the trace. False: it has no launches. */
-static bool read_repetition(const struct model *model, size_t index, struct repetition *one)
+/* Repetitions, in their order, that may be the steps. */
+struct candidates {
+    struct step *at;
+    size_t count;
+};
+
+/* As sluice saw them end. The last is left out: of what comes behind it some may not be in the trace yet. */
+static bool take_iterations(const struct model *model, struct candidates *out)
 {
-    one->step = (struct step){.begin = model_launches_to_tick(model, model->iterations.at[index - 1].tick),
-                              .end = model_launches_to_tick(model, model->iterations.at[index].tick),
-                              .whole = true};
-    if (one->step.end <= one->step.begin) return false;
-    one->left_bytes = live_bytes(model, &one->step);
-    mark(model, one);
-    return true;
+    *out = (struct candidates){.at = calloc(model->iterations.count + 1, sizeof(*out->at))};
+    for (size_t i = 1; out->at && i + 1 < model->iterations.count; i++) {
+        struct step step = {.begin = model_launches_to_tick(model, model->iterations.at[i - 1].tick),
+                            .end = model_launches_to_tick(model, model->iterations.at[i].tick),
+                            .whole = true};
+        if (step.end > step.begin) out->at[out->count++] = step;
+    }
+    return out->at;
 }
 
-/* Writes the last ones first. The last iteration is left out: of what comes behind it some may not be in the
- * trace yet. */
-static uint32_t chain(const struct model *model, uint64_t need_bytes, struct repetition pair[2],
-                      struct step *steps)
+/* As their launches look. */
+static bool take_steps(const struct phases *phases, struct candidates *out)
 {
-    struct repetition *one = &pair[0], *next = NULL;
-    uint32_t count = 0;
-    for (size_t i = model->iterations.count; i-- > 2;) {
-        if (!read_repetition(model, i - 1, one)) continue;
-        if (!next && one->bytes < need_bytes / NEED_PART) continue;
+    *out = (struct candidates){.at = calloc(phases->step_count + 1, sizeof(*out->at))};
+    for (uint32_t i = 0; out->at && i + 1 < phases->step_count; i++)
+        if (phases->steps[i].whole) out->at[out->count++] = phases->steps[i];
+    return out->at;
+}
+
+/* The number of candidates at the end that are alike; *last: the last of them. `marks`: two bytes for each
+ * slot. */
+static size_t chain(const struct model *model, uint64_t need_bytes, const struct candidates *candidates,
+                    uint8_t *marks, size_t *last)
+{
+    struct repetition pair[2] = {{.marks = marks}, {.marks = marks + model->slots.count}}, *one = &pair[0],
+                      *next = NULL;
+    size_t count = 0;
+    for (size_t i = candidates->count; i-- > 0;) {
+        one->step = candidates->at[i];
+        one->left_bytes = live_bytes(model, &one->step);
+        mark(model, one);
+        if (!next && one->bytes < need_bytes / NEED_PART) continue; /* a part of a step */
         if (next && !are_alike(model, one, next)) break;
-        steps[count++] = one->step;
+        if (!next) *last = i;
+        count++;
         next = one;
         one = next == &pair[0] ? &pair[1] : &pair[0];
     }
     return count;
 }
 
-uint32_t training_find(const struct model *model, uint64_t need_bytes, struct steady *out)
+/* Sets *out to the later half of the last steps, if they are more than it was told of. */
+static void keep(const struct candidates *candidates, size_t count, size_t last, enum steady_kind kind,
+                 struct steady *out)
 {
+    size_t half = (count + 1) / 2, kept = half < STEADY_MOST ? half : STEADY_MOST;
+    if (count <= out->total) return;
+    *out = (struct steady){.kind = kind,
+                           .count = (uint32_t)kept,
+                           .first = (uint32_t)(count - kept + 1),
+                           .total = (uint32_t)count};
+    for (size_t i = 0; i < kept; i++) out->at[i] = candidates->at[last - kept + 1 + i];
+}
+
+uint32_t training_find(const struct model *model, const struct phases *phases, uint64_t need_bytes,
+                       struct steady *out)
+{
+    struct candidates iterations = {0}, steps = {0};
     uint8_t *marks = calloc(model->slots.count + 1, 2);
-    struct step *steps = calloc(model->iterations.count + 1, sizeof(*steps));
-    struct repetition pair[2] = {{.marks = marks}, {.marks = marks ? marks + model->slots.count : NULL}};
-    uint32_t count = marks && steps && model->launches.count ? chain(model, need_bytes, pair, steps) : 0;
-    uint32_t kept = (count + 1) / 2 < STEADY_MOST ? (count + 1) / 2 : STEADY_MOST;
-    *out =
-        (struct steady){.kind = STEADY_REPETITIONS, .count = kept, .first = count - kept + 1, .total = count};
-    for (uint32_t i = 0; i < kept; i++) out->at[i] = steps[kept - 1 - i];
+    size_t last = 0, count;
+    *out = (struct steady){0};
+    if (marks && take_iterations(model, &iterations) && take_steps(phases, &steps)) {
+        count = chain(model, need_bytes, &iterations, marks, &last);
+        keep(&iterations, count, last, STEADY_REPETITIONS, out);
+        count = chain(model, need_bytes, &steps, marks, &last);
+        keep(&steps, count, last, STEADY_STEPS, out);
+    }
     free(marks);
-    free(steps);
-    return count;
+    free(iterations.at);
+    free(steps.at);
+    return out->total;
 }
 
 uint32_t training_steps(const char *path, uint64_t need_bytes)
 {
     struct model *model;
-    struct steady steady;
+    struct phases phases = {0};
+    struct steady steady = {0};
     if (access(path, R_OK) != 0 || model_open(path, &model) != EXIT_OK) return 0;
-    uint32_t count = training_find(model, need_bytes, &steady);
+    if (model->launches.count && phases_find(model, &phases))
+        training_find(model, &phases, need_bytes, &steady);
+    phases_free(&phases);
     model_close(model);
-    return count;
+    return steady.total;
 }
