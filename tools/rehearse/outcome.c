@@ -12,7 +12,8 @@
 #include "tools/text/messages.h"
 
 #define WAITS_COUNT 20 /* one part in so many of a step */
-#define EARLY 0.25     /* of an iteration's launches */
+#define ENOUGH_STEPS 3
+#define EARLY 0.25 /* of an iteration's launches */
 
 static int by_value(const void *a, const void *b)
 {
@@ -80,12 +81,13 @@ static void take_figures(const struct model *model, const struct steady *steady,
                          const struct figures *figures, struct outcome *out)
 {
     uint64_t step_ns = step_by_clock(model, steady);
+    bool by_clock = step_ns != 0;
     if (!step_ns) step_ns = median_of(figures, FIGURE_DEVICE_TIME);
     if (step_ns < out->step_ns) return;
     out->steps = figures->count;
+    out->by_clock = by_clock;
     out->step_ns = step_ns;
     out->kernels_ns = median_of(figures, FIGURE_KERNELS);
-    if (out->kernels_ns > step_ns) out->kernels_ns = step_ns;
     out->fetched_bytes = median_of(figures, FIGURE_FETCHED);
     out->evicted_bytes = median_of(figures, FIGURE_EVICTED);
 }
@@ -217,6 +219,9 @@ int outcome_make(const struct rehearsal_wish *wish, const struct rehearsal *rehe
     }
     if (status != EXIT_OK) return status;
     out->host_ns = host_ns(wish, rehearsal);
+    if (!out->by_clock && rehearsal->program_steps >= ENOUGH_STEPS)
+        out->step_ns = rehearsal->simulated_ns / rehearsal->program_steps;
+    if (out->kernels_ns > out->step_ns) out->kernels_ns = out->step_ns; /* they overlap */
     out->limit = limit_of(out);
     out->fits = fits_of(out);
     return curve && out->steps ? predict(rehearsal, out) : EXIT_OK;

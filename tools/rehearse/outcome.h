@@ -23,6 +23,7 @@ struct outcome {
     uint64_t host_bytes,
         host_limit_bytes;         /* of all ranks: chunks and what is pinned; the most that chunks may take */
     uint64_t refused_bytes;       /* of the first allocation that was refused; 0: none was */
+    bool by_clock;                /* step_ns is from the begin of a step to the begin of the next */
     uint64_t step_ns, kernels_ns; /* of the slowest rank, by the device's clock; the median */
     uint64_t fetched_bytes, evicted_bytes; /* the same step, the same rank */
     uint64_t host_ns; /* of a step: the program's and sluice's processor time, by this machine, where the

@@ -193,22 +193,21 @@ static void send(const struct rehearsal *rehearsal, pid_t child, int signal)
         if (is_ours(rehearsal, rehearsal->of[i].process)) kill((pid_t)rehearsal->of[i].process, signal);
 }
 
-/* What the software device says of the process: written once a second. 0: not yet. */
-static double program_seconds(const struct rehearsal *rehearsal, uint64_t process)
+/* A number of what the software device says of the process: written once a second. 0: not yet. */
+static double device_says(const struct rehearsal *rehearsal, uint64_t process, const char *name)
 {
-    static const char name[] = "\"program_seconds\":";
     char path[PATH_MAX], *line = NULL;
     size_t room = 0;
-    double seconds = 0;
+    double number = 0;
     snprintf(path, sizeof(path), "%.*s/%" PRIu64 ".json", PATH_MAX - 32, rehearsal->folder, process);
     FILE *file = fopen(path, "re");
     while (file && getline(&line, &room, file) > 0) {
         const char *found = strstr(line, name);
-        if (found) seconds = strtod(found + sizeof(name) - 1, NULL);
+        if (found) number = strtod(found + strlen(name), NULL);
     }
     free(line);
     if (file) fclose(file);
-    return seconds;
+    return number;
 }
 
 struct watching {
@@ -220,7 +219,7 @@ struct watching {
     uint64_t steps;
     struct reading { /* of the program's own time, after so many steps */
         uint64_t process, steps;
-        double seconds;
+        double seconds, simulated_seconds;
     } readings[READINGS];
     size_t reading_count;
 };
@@ -236,17 +235,20 @@ static const struct reading *before(const struct watching *watching, uint64_t pr
     return found;
 }
 
-static void measure_program(struct watching *watching, uint64_t process)
+static void measure(struct watching *watching, uint64_t process)
 {
-    double seconds = watching->steps ? program_seconds(watching->out, process) : 0;
+    struct rehearsal *out = watching->out;
+    if (!watching->steps) return;
+    const struct reading now = {process, watching->steps, device_says(out, process, "\"program_seconds\":"),
+                                device_says(out, process, "\"simulated_seconds\":")};
     const struct reading *first = before(watching, process);
-    if (seconds <= 0) return;
-    if (first && watching->steps > first->steps && seconds > first->seconds) {
-        watching->out->program_ns = (uint64_t)((seconds - first->seconds) * 1e9);
-        watching->out->program_steps = watching->steps - first->steps;
+    if (now.seconds <= 0) return;
+    if (first && now.steps > first->steps && now.seconds > first->seconds) {
+        out->program_ns = (uint64_t)((now.seconds - first->seconds) * 1e9);
+        out->simulated_ns = (uint64_t)((now.simulated_seconds - first->simulated_seconds) * 1e9);
+        out->program_steps = now.steps - first->steps;
     }
-    if (watching->reading_count == READINGS) return;
-    watching->readings[watching->reading_count++] = (struct reading){process, watching->steps, seconds};
+    if (watching->reading_count < READINGS) watching->readings[watching->reading_count++] = now;
 }
 
 /* Reads the traces now and then. The larger they are, the seldomer. The steps are those of the process in
@@ -265,7 +267,7 @@ static void count_steps(struct watching *watching)
         process = one->process;
     }
     watching->steps = most_steps;
-    measure_program(watching, process);
+    measure(watching, process);
     uint64_t took_ns = sl_clock_ns(CLOCK_MONOTONIC) - now_ns, wait_ns = READS_PART * took_ns;
     watching->next_read_ns = now_ns + took_ns + (wait_ns > BETWEEN_READS_NS ? wait_ns : BETWEEN_READS_NS);
 }

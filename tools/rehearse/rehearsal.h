@@ -36,6 +36,7 @@ struct rehearsal {
     /* In the later half of the run: the processor time of one process's threads that launch kernels, without
      * the software device's part, and the training steps meanwhile. */
     uint64_t program_ns, program_steps;
+    uint64_t simulated_ns;   /* meanwhile, by the software device's clock */
     uint64_t processor_ns;   /* of the command and its children */
     uint64_t resident_bytes; /* the most memory of one of its processes */
 };
