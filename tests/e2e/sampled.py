@@ -54,7 +54,9 @@ def run(bench, program, arguments, sampled, sluice=None, device_bytes=None):
     else:
         done = bench.run(arguments, device_bytes, sluice, environment=environment, program=program)
         step_ms, devices, books = done.step_ms, [done.device], [done.sluice] if done.sluice else []
-    need(done.status == 0 and len(step_ms) == 6, f"{program} runs", done)
+    # Of what ranks send each other little is moved, so ddp finds at its end that their weights differ.
+    ended = done.status == 0 or (sampled and program == "ddp" and "the ranks' weights differ" in done.errors)
+    need(ended and len(step_ms) == 6, f"{program} runs", done)
     return Figures(devices, books, step_ms)
 
 
