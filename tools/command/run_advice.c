@@ -12,8 +12,8 @@
 #include "base/options.h"
 #include "tools/advise/advise_command.h"
 #include "tools/text/messages.h"
+#include "tools/text/temporary_folder.h"
 
-#define TEMPLATE "sluice-advise-XXXXXX"
 #define LIMIT "256M" /* of a temporary trace */
 #define SAMPLE "16"  /* one of so many launches is timed: timing all of them makes each longer */
 
@@ -21,7 +21,7 @@ enum { ITEMS = 3, NICER = 10 };
 
 void run_advice_begin(struct run_advice *advice)
 {
-    const char *named = getenv("SLUICE_TRACE"), *place = getenv("TMPDIR");
+    const char *named = getenv("SLUICE_TRACE");
     char template[PATH_MAX + 16];
     if (!advice->wanted) return;
     advice->wanted = fcntl(STDERR_FILENO, F_GETFD) >= 0;
@@ -33,9 +33,7 @@ void run_advice_begin(struct run_advice *advice)
                          sl_options_expand(path, advice->trace, sizeof(advice->trace));
         return;
     }
-    int length = snprintf(advice->folder, sizeof(advice->folder), "%s/" TEMPLATE,
-                          place && *place == '/' ? place : "/tmp");
-    if (length >= (int)sizeof(advice->folder) || strchr(advice->folder, '%') || !mkdtemp(advice->folder)) {
+    if (!temporary_folder_make("sluice-advise", advice->folder)) {
         failure("--advise: no folder for a trace: %s", strerror(errno));
         *advice = (struct run_advice){0};
         return;
@@ -71,15 +69,6 @@ static void choose_trace(struct run_advice *advice)
     if (open) closedir(open);
 }
 
-static void remove_folder(const char *folder)
-{
-    DIR *open = opendir(folder);
-    for (struct dirent *entry; open && (entry = readdir(open));)
-        if (entry->d_name[0] != '.') unlinkat(dirfd(open), entry->d_name, 0);
-    if (open) closedir(open);
-    rmdir(folder);
-}
-
 void run_advice_give(struct run_advice *advice)
 {
     if (!advice->wanted) return;
@@ -93,5 +82,5 @@ void run_advice_give(struct run_advice *advice)
     else
         failure("no advice: the command recorded no trace");
     fflush(stderr);
-    if (advice->folder[0]) remove_folder(advice->folder);
+    if (advice->folder[0]) temporary_folder_remove(advice->folder);
 }

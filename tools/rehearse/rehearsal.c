@@ -17,10 +17,10 @@
 #include "base/clock.h"
 #include "tools/rehearse/training_steps.h"
 #include "tools/text/messages.h"
+#include "tools/text/temporary_folder.h"
 #include "tools/text/terminal.h"
 #include "tools/top/runs.h"
 
-#define TEMPLATE "sluice-rehearse-XXXXXX"
 #define BETWEEN_LOOKS_NS 200000000
 #define BETWEEN_READS_NS 1000000000u
 #define READINGS 256
@@ -28,18 +28,6 @@
 #define ENDING_NS 20000000000u /* then the command is killed */
 
 /* --- the command's process */
-
-static int make_folder(struct rehearsal *out)
-{
-    const char *place = getenv("TMPDIR");
-    int length =
-        snprintf(out->folder, sizeof(out->folder), "%s/" TEMPLATE, place && *place == '/' ? place : "/tmp");
-    if (length < (int)sizeof(out->folder) - 32 && !strchr(out->folder, '%') && mkdtemp(out->folder))
-        return EXIT_OK;
-    int status = failure("no folder for the traces in %s: %s", out->folder, strerror(errno));
-    out->folder[0] = 0;
-    return status;
-}
 
 static void set_number(const char *variable, uint64_t value)
 {
@@ -146,15 +134,12 @@ static void look(struct rehearsal *rehearsal, struct runs *runs)
     }
 }
 
-/* The process that made most steps, as sluice counts them: also repetitions within a training step. NULL:
- * none made any. */
-static const struct rehearsed *busiest(const struct rehearsal *rehearsal)
+/* Whether sluice counted any step: also repetitions within a training step. */
+static bool have_stepped(const struct rehearsal *rehearsal)
 {
-    const struct rehearsed *found = NULL;
     for (size_t i = 0; i < rehearsal->count; i++)
-        if (rehearsal->of[i].steps && (!found || rehearsal->of[i].steps > found->steps))
-            found = &rehearsal->of[i];
-    return found;
+        if (rehearsal->of[i].steps) return true;
+    return false;
 }
 
 /* --- */
@@ -256,7 +241,7 @@ static void measure(struct watching *watching, uint64_t process)
 static void count_steps(struct watching *watching)
 {
     uint64_t now_ns = sl_clock_ns(CLOCK_MONOTONIC), most_steps = 0, process = 0;
-    if (!busiest(watching->out) || now_ns < watching->next_read_ns) return;
+    if (!have_stepped(watching->out) || now_ns < watching->next_read_ns) return;
     for (size_t i = 0; i < watching->out->count; i++) {
         const struct rehearsed *one = &watching->out->of[i];
         char path[PATH_MAX];
@@ -337,7 +322,7 @@ static void add_traces(struct rehearsal *rehearsal)
 /* Leaves out those without a trace, and without steps if others made some. */
 static void choose(struct rehearsal *rehearsal)
 {
-    bool any = busiest(rehearsal) != NULL;
+    bool any = have_stepped(rehearsal);
     size_t kept = 0;
     add_traces(rehearsal);
     for (size_t i = 0; i < rehearsal->count; i++) {
@@ -356,8 +341,8 @@ int rehearsal_run(const struct rehearsal_wish *wish, struct rehearsal *out)
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction before[3], action = {.sa_handler = interrupt};
     *out = (struct rehearsal){0};
-    int status = make_folder(out);
-    if (status != EXIT_OK) return status;
+    if (!temporary_folder_make("sluice-rehearse", out->folder))
+        return failure("no folder for the traces: %s", strerror(errno));
     fflush(stdout);
     interrupted = false;
     for (int i = 0; i < 3; i++) sigaction(signals[i], &action, &before[i]);
@@ -370,16 +355,13 @@ int rehearsal_run(const struct rehearsal_wish *wish, struct rehearsal *out)
     if (child > 0) watch(&watching);
     for (int i = 0; i < 3; i++) sigaction(signals[i], &before[i], NULL);
     if (child < 0) return failure("cannot start the command: %s", strerror(errno));
+    out->interrupted = interrupted;
     choose(out);
     return EXIT_OK;
 }
 
 void rehearsal_close(struct rehearsal *rehearsal)
 {
-    DIR *open = rehearsal->folder[0] ? opendir(rehearsal->folder) : NULL;
-    for (struct dirent *entry; open && (entry = readdir(open));)
-        if (entry->d_name[0] != '.') unlinkat(dirfd(open), entry->d_name, 0);
-    if (open) closedir(open);
-    if (rehearsal->folder[0]) rmdir(rehearsal->folder);
+    if (rehearsal->folder[0]) temporary_folder_remove(rehearsal->folder);
     rehearsal->folder[0] = 0;
 }

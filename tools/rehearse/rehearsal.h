@@ -31,8 +31,9 @@ struct rehearsal {
     char folder[PATH_MAX];                    /* of the traces; "": there is none */
     struct rehearsed of[REHEARSAL_PROCESSES]; /* by the process, of those that made steps if any did */
     size_t count;
-    bool stopped; /* it was ended */
-    int status;   /* of the command, as wait() tells */
+    bool stopped;     /* it was ended */
+    bool interrupted; /* by the user */
+    int status;       /* of the command, as wait() tells */
     /* In the later half of the run: the processor time of one process's threads that launch kernels, without
      * the software device's part, and the training steps meanwhile. */
     uint64_t program_ns, program_steps;

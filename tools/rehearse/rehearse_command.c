@@ -69,12 +69,14 @@ static int write_report(const char *file, const struct rehearsal *rehearsal)
     return status;
 }
 
-static int rehearse(const struct given *given, const struct rehearsal_wish *wish, struct outcome *out)
+static int rehearse(const struct given *given, const struct rehearsal_wish *wish, struct outcome *out,
+                    bool *interrupted)
 {
     static struct rehearsal rehearsal; /* static because it is large */
     int status = rehearsal_run(wish, &rehearsal);
     if (status == EXIT_OK) status = outcome_make(wish, &rehearsal, !given->no_curve, out);
     if (status == EXIT_OK && given->report) status = write_report(given->report, &rehearsal);
+    *interrupted = rehearsal.interrupted;
     rehearsal_close(&rehearsal);
     return status;
 }
@@ -84,26 +86,27 @@ static int rehearse_all(const struct given *given, const struct card *const *car
 {
     static struct outcome outcomes[CARDS_MOST];
     int status = EXIT_OK;
-    for (size_t i = 0; i < count && status == EXIT_OK; i++) {
-        wish.card = cards[i];
-        status = rehearse(given, &wish, &outcomes[i]);
+    size_t done = 0;
+    for (bool interrupted = false; done < count && status == EXIT_OK && !interrupted; done++) {
+        wish.card = cards[done];
+        status = rehearse(given, &wish, &outcomes[done], &interrupted);
     }
     if (status != EXIT_OK) return status;
     const struct rehearse_report report = {.of = outcomes,
-                                           .count = count,
+                                           .count = done,
                                            .items = given->tokens ? given->tokens : given->samples,
                                            .item = given->tokens ? "tokens" : "samples",
                                            .host_bytes = wish.host_bytes,
                                            .budget = given->budget,
                                            .command = wish.command};
     char problem[256];
-    if (count == 1 && !outcomes->ranks && !given->json)
+    if (done == 1 && !outcomes->ranks && !given->json)
         return failure("%s: %s", cards[0]->name, rehearse_problem(outcomes, problem, sizeof(problem)));
     if (given->json)
         rehearse_print_json(&report, stdout);
     else if (!rehearse_print(&report, stdout))
         return failure("out of memory");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < done; i++)
         if (!outcomes[i].steps) status = EXIT_FAILED;
     return status;
 }
