@@ -60,9 +60,10 @@ static uint64_t hash_weights(struct Trainer *t)
     return hash;
 }
 
-/* Whether all ranks have this hash: it is then the largest, and its complement is. The batch's memory serves
- * to send both. No rank ends before all have come here, as some could still need what it sends. */
-static void compare_hashes(struct Trainer *t, uint64_t hash)
+/* Whether all ranks have this hash: the largest is then the smallest. Every rank gets the same answer. The
+ * batch's memory serves to send the hash and its complement. No rank ends before all have come here, as some
+ * could still need what it sends. */
+static bool hashes_are_equal(struct Trainer *t, uint64_t hash)
 {
     const uint64_t mine[] = {hash, ~hash};
     uint64_t largest[2];
@@ -72,10 +73,11 @@ static void compare_hashes(struct Trainer *t, uint64_t hash)
     check_nccl(ncclAllReduce(place, place, 2, ncclUint64, ncclMax, t->comm, t->stream), "ncclAllReduce");
     compute_after_sends(t);
     check(cudaMemcpy(largest, place, sizeof largest, cudaMemcpyDeviceToHost), "receiving the hash");
-    if (!memcmp(largest, mine, sizeof mine)) return;
-    fprintf(stderr, PROGRAM ": the ranks' weights differ: those of rank %d have the hash %016llx\n",
-            t->ranks.rank, (unsigned long long)hash);
-    exit(EXIT_FAILURE);
+    const bool equal = largest[0] == ~largest[1];
+    if (!equal)
+        fprintf(stderr, PROGRAM ": the ranks' weights differ: those of rank %d have the hash %016llx\n",
+                t->ranks.rank, (unsigned long long)hash);
+    return equal;
 }
 
 static void trainer_start(struct Trainer *t, const struct Options *o)
@@ -145,11 +147,12 @@ int main(int argc, char **argv)
     }
     train(&trainer, &options, &text);
     const uint64_t hash = hash_weights(&trainer);
-    compare_hashes(&trainer, hash);
+    const bool equal = hashes_are_equal(&trainer, hash);
     if (trainer.ranks.rank == 0)
         printf("peak_bytes %zu\nweights_hash %016llx\n", trainer.model.memory.peak_bytes,
                (unsigned long long)hash);
     trainer_finish(&trainer);
     free(text.bytes);
-    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (fflush(stdout) != 0) return EXIT_FAILURE;
+    return equal ? EXIT_SUCCESS : EXIT_RANKS_DIFFER;
 }
