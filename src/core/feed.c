@@ -133,25 +133,30 @@ void sl_slot_life_expect(struct sl_core *core)
 {
     sl_symbol expected = sl_predictor_expected(core->history.predictor);
     struct sl_placement *placement = &core->placement;
-    placement->expected_slot = SL_NONE;
+    placement->expected_slot = placement->expected_name = SL_NONE;
     placement->expected_address = 0;
     if (core->history.interleaved || expected >= core->symbols.count) return;
     const struct sl_symbol_record *record = &core->symbols.records[expected];
     if (record->kind != SL_SYMBOL_ALLOC) return;
-    placement->expected_slot = record->slot;
-    placement->expected_address = sl_predictor_expected_note(core->history.predictor);
+    uint64_t note = sl_predictor_expected_note(core->history.predictor);
+    placement->expected_name = record->slot;
+    placement->expected_slot =
+        note && sl_name_is_of_any_size(placement, record->slot) ? sl_note_slot(note) : record->slot;
+    placement->expected_address = sl_note_address(note);
 }
 
-/* The allocation whose symbol was just fed lies at `address`. `expected`: the result of
- * sl_predictor_expected_note before the symbol was fed. */
-static void note_place(struct sl_core *core, uint64_t expected, uint64_t address)
+/* The symbol of slot `s` was just fed as an allocation. `expected`: the result of sl_predictor_expected_note
+ * before that. */
+static void note_place(struct sl_core *core, uint64_t expected, uint32_t s)
 {
     struct sl_history *history = &core->history;
+    uint64_t address = core->placement.slots[s].address;
     bool moved = core->placement.moves != history->moves;
     history->moves = core->placement.moves;
-    history->strays +=
-        expected ? sl_arena_chunk(&core->arena, expected) != sl_arena_chunk(&core->arena, address) : moved;
-    sl_predictor_note(history->predictor, address);
+    history->strays += expected ? sl_arena_chunk(&core->arena, sl_note_address(expected)) !=
+                                      sl_arena_chunk(&core->arena, address)
+                                : moved;
+    sl_predictor_note(history->predictor, sl_life_note(address, s));
 }
 
 void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
@@ -161,8 +166,9 @@ void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
     sl_budget_say_exceeded(&core->budget);
     uint64_t expected = sl_predictor_expected_note(core->history.predictor);
     core->placement.slots[slot].number = ++core->placement.allocations;
+    if (core->placement.names.vary) sl_predictor_prefer_near(core->history.predictor);
     feed_slot(core, SL_SYMBOL_ALLOC, slot, sl_slot_name(&core->placement, slot));
-    if (!core->placement.noted) note_place(core, expected, core->placement.slots[slot].address);
+    if (!core->placement.noted) note_place(core, expected, slot);
     sl_record_slabs(&core->recorder);
     sl_record_allocation(&core->recorder, SL_EVENT_ALLOC, slot);
 }

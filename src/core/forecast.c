@@ -178,14 +178,19 @@ enum sl_status sl_forecast_begin(struct sl_forecast *forecast)
     return status;
 }
 
+bool sl_forecast_may_continue(const struct sl_forecast *forecast)
+{
+    return !forecast->core->history.interleaved &&
+           forecast->position + forecast->end >= forecast->core->history.fed &&
+           forecast->strays == forecast->core->history.strays &&
+           forecast->chunks == sl_arena_chunk_count(&forecast->core->arena);
+}
+
 enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
 {
     uint64_t position = forecast->position + forecast->end;
     sl_tick first_tick = forecast->first_tick + forecast->served_launches;
-    if (forecast->core->history.interleaved || position < forecast->core->history.fed ||
-        forecast->strays != forecast->core->history.strays ||
-        forecast->chunks != sl_arena_chunk_count(&forecast->core->arena))
-        return SL_ERR_UNSUPPORTED;
+    if (!sl_forecast_may_continue(forecast)) return SL_ERR_UNSUPPORTED;
     enum sl_status status = begin(forecast, (size_t)(position - forecast->core->history.fed));
     if (status) return status;
     struct sl_stock stock = forecast->stock;
@@ -237,32 +242,44 @@ static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
     return forecast->at < forecast->stocked_at[c];
 }
 
-/* Where the slot will lie at this point: the predicted place of its next allocation, if one is predicted
- * before; else its current place. */
-static uint64_t place_of(const struct sl_forecast *forecast, const struct sl_slot *slot)
+/* What has the name at this point: the slot of its next allocation and that one's predicted place, if one is
+ * predicted before; else the slot that lives, or lived last, where it lies. `slot`: of an access with this
+ * name; or the name. */
+struct holder {
+    const struct sl_slot *slot;
+    uint64_t address;
+};
+
+static struct holder holder_of(const struct sl_forecast *forecast, uint32_t name, uint32_t slot)
 {
-    const struct sl_forecast_place *place = &forecast->placed[slot - forecast->core->placement.slots];
-    return place->forecast == forecast->number ? place->address : slot->address;
+    const struct sl_placement *placement = &forecast->core->placement;
+    bool any_size = sl_name_is_of_any_size(placement, name);
+    const struct sl_forecast_place *place = &forecast->placed[any_size ? name : slot];
+    if (place->forecast == forecast->number)
+        return (struct holder){&placement->slots[any_size ? place->slot : slot], place->address};
+    uint32_t live = any_size ? sl_slot_named(placement, name) : SL_NONE;
+    const struct sl_slot *own = &placement->slots[live != SL_NONE ? live : slot];
+    return (struct holder){own, own->address};
 }
 
-/* The chunks of a part of the slot at that place. */
-static struct sl_chunk_range chunks_of(const struct sl_forecast *forecast, const struct sl_slot *slot,
-                                       uint64_t offset, uint64_t bytes)
+static struct sl_chunk_range chunks_of(const struct sl_forecast *forecast, const struct holder *holder)
 {
-    return sl_slot_chunks_at(&forecast->core->placement, slot, place_of(forecast, slot), offset, bytes);
+    return sl_slot_chunks_at(&forecast->core->placement, holder->slot, holder->address, 0,
+                             holder->slot->bytes);
 }
 
-static size_t predict_alloc(struct sl_forecast *forecast, const struct sl_slot *slot)
+static size_t predict_alloc(struct sl_forecast *forecast, uint32_t name)
 {
-    uint64_t address = forecast->notes[forecast->at];
-    if (address)
-        forecast->placed[slot - forecast->core->placement.slots] =
-            (struct sl_forecast_place){forecast->number, address};
-    struct sl_chunk_range range = chunks_of(forecast, slot, 0, slot->bytes);
+    uint64_t note = forecast->notes[forecast->at];
+    if (note)
+        forecast->placed[name] =
+            (struct sl_forecast_place){forecast->number, sl_note_address(note), sl_note_slot(note)};
+    struct holder holder = holder_of(forecast, name, name);
+    struct sl_chunk_range range = chunks_of(forecast, &holder);
     for (uint32_t i = 0; i < range.count; i++) {
         sl_chunk c = range.first + i;
-        uint64_t bytes = sl_suballocator_chunk_bytes(&forecast->core->arena,
-                                                     address ? address : slot->address, slot->bytes, i);
+        uint64_t bytes =
+            sl_suballocator_chunk_bytes(&forecast->core->arena, holder.address, holder.slot->bytes, i);
         if (c >= forecast->chunks || is_past(forecast, c) ||
             sl_arena_record(&forecast->core->arena, c)->pinned)
             continue;
@@ -272,10 +289,11 @@ static size_t predict_alloc(struct sl_forecast *forecast, const struct sl_slot *
     return range.count;
 }
 
-static size_t predict_free(struct sl_forecast *forecast, const struct sl_slot *slot, enum sl_status *status)
+static size_t predict_free(struct sl_forecast *forecast, uint32_t name, enum sl_status *status)
 {
     struct sl_stock *stock = &forecast->stock;
-    struct sl_chunk_range range = chunks_of(forecast, slot, 0, slot->bytes);
+    struct holder holder = holder_of(forecast, name, name);
+    struct sl_chunk_range range = chunks_of(forecast, &holder);
     if (!reserve(&forecast->deaths, &forecast->death_capacity, forecast->death_count + range.count,
                  sizeof *forecast->deaths))
         *status = SL_ERR_NO_MEMORY;
@@ -316,11 +334,14 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum 
     const struct sl_symbol_record *record = &forecast->core->symbols.records[symbol];
     size_t units = 0;
     for (uint32_t a = 0; a < record->access_count; a++) {
-        const struct sl_access *access = &forecast->core->symbols.accesses[record->first_access + a];
-        const struct sl_slot *slot = &forecast->core->placement.slots[access->slot];
-        uint64_t bytes = sl_access_end(&forecast->core->placement, access) - access->offset;
-        struct sl_chunk_range range = chunks_of(forecast, slot, access->offset, bytes);
-        uint64_t at = place_of(forecast, slot) + access->offset;
+        const struct sl_placement *placement = &forecast->core->placement;
+        struct sl_access access = forecast->core->symbols.accesses[record->first_access + a];
+        struct holder holder = holder_of(forecast, access.name, access.slot);
+        access.slot = (uint32_t)(holder.slot - placement->slots);
+        uint64_t bytes = sl_access_end(placement, &access) - access.offset;
+        struct sl_chunk_range range =
+            sl_slot_chunks_at(placement, holder.slot, holder.address, access.offset, bytes);
+        uint64_t at = holder.address + access.offset;
         if (!reserve(&forecast->accesses, &forecast->access_capacity, forecast->access_count + range.count,
                      sizeof *forecast->accesses)) {
             *status = SL_ERR_NO_MEMORY;
@@ -393,9 +414,8 @@ static size_t predict_symbol(struct sl_forecast *forecast, enum sl_status *statu
     sl_symbol symbol = forecast->symbols[forecast->at];
     const struct sl_symbol_record *record = &forecast->core->symbols.records[symbol];
     if (record->kind == SL_SYMBOL_LAUNCH) return predict_launch(forecast, symbol, status);
-    const struct sl_slot *slot = &forecast->core->placement.slots[record->slot];
-    return record->kind == SL_SYMBOL_ALLOC ? predict_alloc(forecast, slot)
-                                           : predict_free(forecast, slot, status);
+    return record->kind == SL_SYMBOL_ALLOC ? predict_alloc(forecast, record->slot)
+                                           : predict_free(forecast, record->slot, status);
 }
 
 static bool is_end(const struct sl_forecast *forecast)

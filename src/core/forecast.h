@@ -44,7 +44,8 @@ struct sl_forecast {
     } * seen;
     struct sl_forecast_place {
         uint64_t forecast, address; /* number of the forecast that set this; the place */
-    } * placed, *placed_at_end;     /* by slot: the predicted place of its allocation */
+        uint32_t slot;              /* that lies there */
+    } * placed, *placed_at_end;     /* by name: the predicted place of its allocation */
     uint64_t number;                /* of this forecast */
     uint64_t seen_before;           /* marks of `seen` up to this are from earlier forecasts */
     size_t units, last_units;       /* work done for this forecast and for the previous one */
@@ -58,9 +59,12 @@ size_t sl_forecast_served_symbols(const struct sl_forecast *forecast);
 /* Begins with the next launch and the chunks as they are. SL_ERR_UNSUPPORTED: nothing is predicted. */
 enum sl_status sl_forecast_begin(struct sl_forecast *forecast);
 
-/* Begins where the served part of the previous forecast ends, whose at_end must be complete.
- * SL_ERR_UNSUPPORTED: nothing is predicted, the program has passed that point or placed an allocation
- * differently, the number of chunks changed, or streams interleave by chance. */
+/* Whether a forecast may begin where the served part of this one ends: not if the program has passed that
+ * point or placed an allocation differently, the number of chunks changed, or streams interleave by chance.
+ */
+bool sl_forecast_may_continue(const struct sl_forecast *forecast);
+
+/* Begins there. at_end must be complete. SL_ERR_UNSUPPORTED: it may not, or nothing is predicted. */
 enum sl_status sl_forecast_continue(struct sl_forecast *forecast);
 
 /* Processes about `units` further chunks or accesses. True: done. */

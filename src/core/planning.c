@@ -89,9 +89,13 @@ static bool find_time(struct sl_planning *planning)
         return may_begin_anew(planning) && judge(planning) && !delay_first(planning);
     if (planning->planner && sl_relayout_is_due(&planning->forecast.relayout, &planning->core->history))
         return judge(planning);
-    size_t lead = planning->lead_eighths ? schedule->steps.serve * planning->lead_eighths / EIGHTHS : 1;
-    return (!planning->planner || now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS) &&
-           now + lead >= schedule->end_tick && judge(planning);
+    size_t serve = schedule->steps.serve,
+           lead = planning->lead_eighths ? serve * planning->lead_eighths / EIGHTHS : 1;
+    size_t between = LAUNCHES_BETWEEN_PLANS;
+    /* It takes over as soon as it is made. */
+    if (!sl_forecast_may_continue(&planning->forecast) && serve / 2 > between) between = serve / 2;
+    return (!planning->planner || now >= planning->begun_at + between) && now + lead >= schedule->end_tick &&
+           judge(planning);
 }
 
 /* --- forecast --- */

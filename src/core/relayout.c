@@ -44,7 +44,7 @@ struct maker {
         uint64_t last_ns; /* end of its last use; 0: none yet */
     } * parts;            /* parallel to `items` */
     uint32_t count, item_capacity, part_capacity;
-    uint32_t *item_of;  /* by slot: first item of its live allocation; SL_NONE: none */
+    uint32_t *item_of;  /* by slot, or name of any size: first item of its live allocation; SL_NONE: none */
     uint32_t *bin_of;   /* by chunk; SL_NONE: the chunk is not considered */
     sl_chunk *chunk_of; /* by bin */
     uint32_t bin_count, movable, allocations;
@@ -102,17 +102,26 @@ static bool add_item(struct maker *m, sl_chunk c, uint64_t offset, uint64_t byte
     return true;
 }
 
-/* Adds an item for each chunk of the allocation of slot `s` at `address`. Tiny allocations get none. */
-static bool add_allocation(struct maker *m, uint32_t s, uint64_t address, uint32_t symbol)
+/* The bytes to keep for an allocation: where sizes vary, the most that one of its name had, if that is less
+ * than a chunk. */
+static uint64_t bytes_of(const struct maker *m, uint32_t name, const struct sl_slot *slot, uint64_t offset)
+{
+    uint64_t most = sl_name_most_bytes(&m->core->placement, name);
+    return most > slot->bytes && offset + most <= m->core->arena.chunk_bytes ? most : slot->bytes;
+}
+
+/* Adds an item for each chunk of the allocation of slot `s`, with this name, at `address`. Tiny allocations
+ * get none. */
+static bool add_allocation(struct maker *m, uint32_t name, uint32_t s, uint64_t address, uint32_t symbol)
 {
     const struct sl_arena *arena = &m->core->arena;
     const struct sl_slot *slot = &m->core->placement.slots[s];
-    m->item_of[s] = SL_NONE;
+    m->item_of[name] = SL_NONE;
     if (slot->bytes <= SL_TINY_BYTES || slot->pinned || slot->mapped || slot->block) return true;
     sl_chunk c = sl_arena_chunk(arena, address);
-    uint64_t offset = address & (arena->chunk_bytes - 1), left = slot->bytes;
+    uint64_t offset = address & (arena->chunk_bytes - 1), left = bytes_of(m, name, slot, offset);
     if (c == SL_NONE || is_left_alone(sl_arena_record(arena, c))) return true;
-    uint32_t first = m->count, more = (uint32_t)((offset + slot->bytes - 1) >> arena->chunk_shift);
+    uint32_t first = m->count, more = (uint32_t)((offset + left - 1) >> arena->chunk_shift);
     for (uint32_t i = 0; i <= more; i++) {
         uint64_t bytes = left < arena->chunk_bytes - offset ? left : arena->chunk_bytes - offset;
         if (c + i >= sl_arena_chunk_count(arena) || !add_item(m, c + i, offset, bytes)) return false;
@@ -121,7 +130,7 @@ static bool add_allocation(struct maker *m, uint32_t s, uint64_t address, uint32
         offset = 0;
     }
     if (symbol != SL_NONE) m->parts[first].symbol = m->items[first].begins = symbol;
-    m->item_of[s] = first;
+    m->item_of[name] = first;
     return true;
 }
 
@@ -151,12 +160,19 @@ static bool add_tiny(struct maker *m)
     return true;
 }
 
+/* Where `item_of` has the item of a live slot. */
+static uint32_t item_index(const struct maker *m, uint32_t s)
+{
+    uint32_t name = sl_slot_name(&m->core->placement, s);
+    return sl_name_is_of_any_size(&m->core->placement, name) ? name : s;
+}
+
 static bool add_live(struct maker *m)
 {
+    memset(m->item_of, 0xff, m->core->placement.slot_count * sizeof *m->item_of);
     for (uint32_t s = 0; s < m->core->placement.slot_count; s++) {
         const struct sl_slot *slot = &m->core->placement.slots[s];
-        m->item_of[s] = SL_NONE;
-        if (slot->live && !add_allocation(m, s, slot->address, SL_NONE)) return false;
+        if (slot->live && !add_allocation(m, item_index(m, s), s, slot->address, SL_NONE)) return false;
     }
     return true;
 }
@@ -181,7 +197,9 @@ static void note_launch(const struct maker *m, const struct sl_symbol_record *re
                         uint64_t to_ns)
 {
     for (uint32_t a = 0; a < record->access_count; a++) {
-        uint32_t first = m->item_of[m->core->symbols.accesses[record->first_access + a].slot];
+        const struct sl_access *access = &m->core->symbols.accesses[record->first_access + a];
+        bool any_size = sl_name_is_of_any_size(&m->core->placement, access->name);
+        uint32_t first = m->item_of[any_size ? access->name : access->slot];
         if (first != SL_NONE) note_use(m, first, from_ns, to_ns);
     }
 }
@@ -206,14 +224,16 @@ static void end_life(struct maker *m, uint32_t s, uint32_t at)
     m->movable += moves;
 }
 
-static bool begin_life(struct maker *m, uint32_t s, uint32_t at)
+static bool begin_life(struct maker *m, uint32_t name, uint32_t at)
 {
-    uint64_t address = m->notes[at] ? m->notes[at] : m->core->placement.slots[s].address;
+    bool any_size = m->notes[at] && sl_name_is_of_any_size(&m->core->placement, name);
+    uint32_t s = any_size ? sl_note_slot(m->notes[at]) : name;
+    uint64_t address = m->notes[at] ? sl_note_address(m->notes[at]) : m->core->placement.slots[s].address;
     uint8_t home = m->core->placement.slots[s].home;
     if (m->allocations++ == 0) m->home = home;
     m->mixed |= home != m->home;
-    if (at < m->period) return address && add_allocation(m, s, address, at);
-    m->item_of[s] = SL_NONE; /* the same allocation again, in the next period */
+    if (at < m->period) return address && add_allocation(m, name, s, address, at);
+    m->item_of[name] = SL_NONE; /* the same allocation again, in the next period */
     return true;
 }
 
@@ -259,9 +279,11 @@ static bool reserve(struct maker *m)
     return true;
 }
 
-static uint64_t address_of(const struct maker *m, const struct sl_layout_item *item)
+/* The note of the allocation with that item. */
+static uint64_t note_of(const struct maker *m, const struct sl_layout_item *item, uint32_t i)
 {
-    return sl_arena_record(&m->core->arena, m->chunk_of[item->bin])->address + item->offset;
+    uint64_t address = sl_arena_record(&m->core->arena, m->chunk_of[item->bin])->address + item->offset;
+    return sl_life_note(address, sl_note_slot(m->notes[m->parts[i].symbol]));
 }
 
 /* Later periods are predicted from the same symbols, so their allocations get the same places. */
@@ -271,14 +293,14 @@ static void note_places(const struct maker *m, const struct sl_layout_item *item
     for (uint32_t i = 0; i < m->count; i++)
         if (items[i].kind == SL_LAYOUT_MOVABLE)
             for (size_t at = m->parts[i].symbol; at < count; at += m->period)
-                notes[at] = address_of(m, &items[i]);
+                notes[at] = note_of(m, &items[i], i);
 }
 
 static void renote(const struct maker *m)
 {
     for (uint32_t i = 0; i < m->count; i++)
         if (m->items[i].kind == SL_LAYOUT_MOVABLE)
-            sl_predictor_renote(m->core->history.predictor, m->parts[i].symbol, address_of(m, &m->items[i]));
+            sl_predictor_renote(m->core->history.predictor, m->parts[i].symbol, note_of(m, &m->items[i], i));
 }
 
 /* The predicted time of the window with this layout. */
@@ -321,7 +343,8 @@ bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_hist
 {
     size_t period = sl_predictor_period(history->predictor);
     return SL_HAS(RELAYOUT) && relayout->tries < MOST_TRIES && history->fed >= relayout->due_at &&
-           !history->interleaved && period && period <= MOST_PERIOD && history->streak >= period;
+           !history->interleaved && period && period <= MOST_PERIOD && history->streak >= period &&
+           period == sl_predictor_distance(history->predictor);
 }
 
 /* Number of symbols until the fewest bytes are alive: there the most allocations have their whole life ahead.

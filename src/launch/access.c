@@ -150,11 +150,29 @@ static inline bool access_of(struct sl_scanner *scanner, const struct sl_word *w
     return true;
 }
 
-/* Finds the allocations that the words point into. Returns the launch's signature. `threads`: of the launch's
- * grid. `stream`: its number. */
-static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t threads, uint32_t stream)
+/* What remains of a launch's shape where sizes vary. */
+static uint64_t shape_in_any_size(const struct sl_scanner *scanner, const struct sl_launch *launch)
 {
-    uint64_t signature = sl_launch_signature(shape);
+    uint32_t kernel = scanner->usage.kernel;
+    return sl_hash_word(sl_mix(launch->kind), kernel ? scanner->kernels.kernels[kernel].name_hash
+                                                     : launch->span_count + launch->more_span_count);
+}
+
+static uint64_t threads_of(const struct sl_launch *launch)
+{
+    uint64_t threads = 1;
+    for (int d = 0; d < 3; d++) threads *= (uint64_t)launch->grid[d] * launch->block[d];
+    return threads;
+}
+
+/* Finds the allocations that the words point into. Returns the launch's signature, which contains neither the
+ * grid nor offsets where sizes vary. `stream`: its number. */
+static uint64_t resolve(struct sl_scanner *scanner, const struct sl_launch *launch, uint64_t shape,
+                        uint32_t stream)
+{
+    uint64_t threads = threads_of(launch);
+    uint64_t signature = 0;
+    bool vary = scanner->placement->names.vary;
     struct sl_usage *usage = &scanner->usage;
     uint32_t words = sl_scanner_reserve_resolved(scanner) ? usage->word_count : scanner->resolved_capacity;
     usage->accesses = scanner->resolved;
@@ -169,16 +187,12 @@ static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t thr
         if (!slot->stream) slot->stream = (uint8_t)(stream + 1);
         usage->access_count++;
         uint32_t role = sl_kernels_role(&scanner->kernels, access->parameter, access->where);
-        signature = sl_signature_add(signature, access, role);
+        struct sl_access named = *access;
+        if (sl_name_is_of_any_size(scanner->placement, access->name)) named.offset = 0;
+        signature = sl_signature_add(signature, &named, role);
     }
-    return signature;
-}
-
-static uint64_t threads_of(const struct sl_launch *launch)
-{
-    uint64_t threads = 1;
-    for (int d = 0; d < 3; d++) threads *= (uint64_t)launch->grid[d] * launch->block[d];
-    return threads;
+    if (vary && usage->access_count && !launch->footprint) shape = shape_in_any_size(scanner, launch);
+    return signature + sl_launch_signature(shape);
 }
 
 struct sl_footprint *sl_access_footprint(struct sl_scanner *scanner, const struct sl_launch *launch)
@@ -204,7 +218,7 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
     uint64_t shape = scan(scanner, launch, true, &usage->kernel);
     if (!sl_accept_expected_launch(scanner, expected, shape)) {
         uint64_t stale = scanner->stale_words;
-        uint64_t signature = resolve(scanner, shape, threads_of(launch), stream);
+        uint64_t signature = resolve(scanner, launch, shape, stream);
         if (scanner->stale_words != stale) return sl_access_scan(scanner, launch, expected, stream);
         struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH,
                                           .kernel = usage->kernel,
@@ -213,6 +227,8 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
                                           .access_count = usage->access_count};
         if (sl_is_expected_resized(scanner, launch, expected))
             sl_symbols_widen(scanner->symbols, expected, scanner->resolved);
+        else if (sl_is_expected_in_any_size(scanner, launch, expected))
+            sl_symbols_replace(scanner->symbols, expected, scanner->resolved);
         else
             usage->symbol = sl_symbols_intern(scanner->symbols, signature, record, scanner->resolved);
         usage->came_as_expected = usage->symbol == expected;

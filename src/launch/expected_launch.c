@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_DIFFERENT 2 /* words: more mean other tensors */
+#define MOST_DIFFERENT 2    /* words: more mean other tensors */
+#define MOST_OF_ANY_SIZE 64 /* accesses whose names are compared */
 
 /* The record of a symbol that stands for a launch, or NULL. */
 static struct sl_symbol_record *launch_of(const struct sl_scanner *scanner, sl_symbol symbol)
@@ -297,4 +298,32 @@ bool sl_is_expected_resized(const struct sl_scanner *scanner, const struct sl_la
             return false;
     }
     return true;
+}
+
+/* The accesses of `count` that have this name. */
+static uint32_t count_name(const struct sl_access *accesses, uint32_t count, uint32_t name)
+{
+    uint32_t found = 0;
+    for (uint32_t a = 0; a < count; a++) found += accesses[a].name == name;
+    return found;
+}
+
+bool sl_is_expected_in_any_size(const struct sl_scanner *scanner, const struct sl_launch *launch,
+                                sl_symbol symbol)
+{
+    const struct sl_usage *usage = &scanner->usage;
+    const struct sl_symbol_record *record = launch_of(scanner, symbol);
+    if (!record || launch->footprint || record->launch_kind != 1 + launch->kind || !usage->access_count ||
+        record->access_count != usage->access_count || usage->access_count > MOST_OF_ANY_SIZE)
+        return false;
+    const struct sl_access *accesses = accesses_of(scanner, record);
+    bool any_size = false;
+    for (uint32_t a = 0; a < usage->access_count; a++) {
+        uint32_t name = usage->accesses[a].name;
+        any_size |= sl_name_is_of_any_size(scanner->placement, name);
+        if (count_name(accesses, record->access_count, name) !=
+            count_name(usage->accesses, usage->access_count, name))
+            return false;
+    }
+    return any_size;
 }

@@ -54,4 +54,9 @@ bool sl_accept_expected_launch(struct sl_scanner *scanner, sl_symbol expected, u
 bool sl_is_expected_resized(const struct sl_scanner *scanner, const struct sl_launch *launch,
                             sl_symbol expected);
 
+/* Whether it uses tensors of the same names, some of which have any size. Then the kernel may differ, too,
+ * since libraries choose it by the sizes. */
+bool sl_is_expected_in_any_size(const struct sl_scanner *scanner, const struct sl_launch *launch,
+                                sl_symbol expected);
+
 #endif

@@ -51,8 +51,12 @@ static void follow(const struct sl_symbols *symbols, struct sl_symbol_record *re
     struct sl_access *own = &symbols->accesses[record->first_access];
     for (uint32_t a = 0; a < record->access_count; a++) {
         bool same = own[a].name == accesses[a].name && own[a].where == accesses[a].where;
-        if (!same || own[a].slot == accesses[a].slot) continue;
+        if (!same || (own[a].slot == accesses[a].slot && own[a].offset == accesses[a].offset)) continue;
         own[a].slot = accesses[a].slot;
+        own[a].offset = accesses[a].offset;
+        own[a].bytes = accesses[a].bytes;
+        own[a].threads = accesses[a].threads;
+        own[a].at_least = accesses[a].at_least;
         record->recorded = 0; /* the trace gets the accesses again */
     }
 }
@@ -89,6 +93,13 @@ void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct
         if (other->threads > own->threads) own->threads = other->threads;
         record->recorded = 0; /* the trace gets the accesses again */
     }
+}
+
+void sl_symbols_replace(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses)
+{
+    struct sl_symbol_record *record = &symbols->records[symbol];
+    memcpy(&symbols->accesses[record->first_access], accesses, record->access_count * sizeof *accesses);
+    record->recorded = 0; /* the trace gets the accesses again */
 }
 
 void sl_symbols_narrow(struct sl_symbols *symbols, sl_symbol symbol, const bool *kept, uint64_t signature)

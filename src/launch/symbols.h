@@ -76,6 +76,9 @@ sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, stru
 /* Widens the symbol's accesses to those of `accesses`, the same launch in another size. */
 void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses);
 
+/* The symbol has these accesses from now on, of which there are as many. */
+void sl_symbols_replace(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses);
+
 /* Keeps only those accesses of the symbol for which `kept` is set, and makes it known under `signature`
  * too. */
 void sl_symbols_narrow(struct sl_symbols *symbols, sl_symbol symbol, const bool *kept, uint64_t signature);

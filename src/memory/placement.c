@@ -15,7 +15,7 @@ void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, u
     memset(placement, 0, sizeof *placement);
     placement->arena = arena;
     placement->live_chunk_bytes_limit = placement->most_bytes = limit_bytes;
-    placement->expected_slot = SL_NONE;
+    placement->expected_slot = placement->expected_name = SL_NONE;
     sl_suballocator_init(&placement->suballocator, arena);
 }
 
@@ -30,6 +30,7 @@ void sl_placement_close(struct sl_placement *placement)
     free(placement->keys);
     sl_map_free(&placement->key_of);
     sl_site_groups_free(&placement->sites);
+    sl_site_names_free(&placement->names);
     sl_ranges_free(&placement->ranges);
     memset(placement, 0, sizeof *placement);
 }
@@ -51,7 +52,9 @@ static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t 
     if (!sl_grow(&placement->keys, &placement->key_capacity, placement->key_count, sizeof *placement->keys))
         return SL_NONE;
     uint32_t site_index = sl_site_groups_index(&placement->sites, site);
-    if (site_index == SL_NONE) return SL_NONE;
+    if (site_index == SL_NONE || !sl_site_names_note_size(&placement->names, site_index,
+                                                          bytes <= SL_TINY_BYTES, placement->allocations))
+        return SL_NONE;
     key = placement->key_count;
     if (!sl_map_put(&placement->key_of, hash, key)) return SL_NONE;
     placement->keys[placement->key_count++] =
@@ -120,6 +123,16 @@ static bool is_expected(const struct sl_placement *placement, uint64_t site, uin
     return !slot->live && slot->site == site && slot->bytes == bytes && suits_stream(placement, slot);
 }
 
+/* Whether the slot is the expected one, or another size of it. */
+static bool has_expected_place(const struct sl_placement *placement, uint32_t s)
+{
+    if (placement->expected_slot == s) return true;
+    if (placement->expected_name >= placement->slot_count) return false;
+    const struct sl_slot *expected = &placement->slots[placement->expected_name],
+                         *slot = &placement->slots[s];
+    return expected->stands_for && expected->site == slot->site && suits_stream(placement, slot);
+}
+
 /* For an allocation at `address`: the slot of the key that last lay there, or else slot_for's. */
 static uint32_t slot_for_place(struct sl_placement *placement, uint64_t site, uint64_t bytes,
                                uint64_t address)
@@ -140,6 +153,7 @@ bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64
     uint32_t k = key_for(placement, site, bytes);
     if (k == SL_NONE) return false;
     placement->keys[k].freed = freed;
+    placement->names.more_sizes = 0; /* an earlier run's, all at once */
     while (count--)
         if (add_slot(placement, k) == SL_NONE) return false;
     return true;
@@ -200,7 +214,7 @@ static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uin
     const struct sl_slot *slot = &placement->slots[s];
     struct sl_suballocator *suballocator = &placement->suballocator;
     uint64_t room_bytes = room_of(placement);
-    *address = placement->expected_slot == s ? placement->expected_address : 0;
+    *address = has_expected_place(placement, s) ? placement->expected_address : 0;
     if (retake(placement, s, *address, group, room_bytes)) return SL_OK;
     *address = slot->mapped ? 0 : slot->address;
     if (retake(placement, s, *address, group, room_bytes)) return SL_OK;
@@ -255,10 +269,40 @@ static void end_age(struct sl_placement *placement, uint32_t s)
     }
 }
 
+/* Where the site's sizes vary, gives the slot the number that is expected, or another. */
+static void begin_number(struct sl_placement *placement, uint32_t s)
+{
+    struct sl_slot *slot = &placement->slots[s];
+    uint32_t site = placement->keys[slot->key].site_index, wanted = SL_NONE;
+    if (!sl_site_varies(&placement->names, site)) return;
+    const struct sl_slot *expected =
+        placement->expected_name < placement->slot_count ? &placement->slots[placement->expected_name] : NULL;
+    if (expected && expected->stands_for && expected->site == slot->site) wanted = expected->stands_for - 1;
+    uint32_t number = sl_site_names_take(&placement->names, site, s, slot->bytes, wanted);
+    if (number == SL_NONE) return;
+    slot->number_of_site = number + 1;
+    if (placement->names.sites[site].names[number] == s) slot->stands_for = number + 1;
+}
+
+static void end_number(struct sl_placement *placement, uint32_t s)
+{
+    struct sl_slot *slot = &placement->slots[s];
+    uint32_t site = placement->keys[slot->key].site_index;
+    sl_site_names_note_free(&placement->names, site);
+    if (!slot->number_of_site) return;
+    sl_site_names_give_back(&placement->names, site, slot->number_of_site - 1);
+    const struct sl_site_sizes *sizes = &placement->names.sites[site];
+    for (uint32_t n = slot->number_of_site - 1;
+         !sizes->by_number && n < sizes->count && sizes->live[n] != SL_NONE; n++)
+        placement->slots[sizes->live[n]].number_of_site = n + 1;
+    slot->number_of_site = 0;
+}
+
 uint32_t sl_slot_name(const struct sl_placement *placement, uint32_t s)
 {
     const struct sl_slot *slot = &placement->slots[s];
     const struct sl_slot_key *key = &placement->keys[slot->key];
+    if (slot->number_of_site) return placement->names.sites[key->site_index].names[slot->number_of_site - 1];
     return slot->live && goes_by_age(key) ? key->slots[slot->age] : s;
 }
 
@@ -266,13 +310,23 @@ uint32_t sl_slot_freed_name(const struct sl_placement *placement, uint32_t s)
 {
     const struct sl_slot *slot = &placement->slots[s];
     const struct sl_slot_key *key = &placement->keys[slot->key];
+    if (slot->number_of_site)
+        return sl_site_names_freed(&placement->names, key->site_index, slot->number_of_site - 1);
     return slot->live && goes_by_age(key) ? key->slots[key->live_count - 1] : s;
+}
+
+uint64_t sl_name_most_bytes(const struct sl_placement *placement, uint32_t name)
+{
+    const struct sl_slot *slot = &placement->slots[name];
+    if (!slot->stands_for) return 0;
+    return placement->names.sites[placement->keys[slot->key].site_index].most_bytes[slot->stands_for - 1];
 }
 
 uint32_t sl_slot_named(const struct sl_placement *placement, uint32_t name)
 {
     const struct sl_slot *slot = &placement->slots[name];
     const struct sl_slot_key *key = &placement->keys[slot->key];
+    if (slot->stands_for) return placement->names.sites[key->site_index].live[slot->stands_for - 1];
     if (!goes_by_age(key)) return slot->live ? name : SL_NONE;
     return slot->ordinal < key->live_count ? key->by_age[slot->ordinal] : SL_NONE;
 }
@@ -286,6 +340,7 @@ static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t addr
     slot->address = address;
     slot->pinned = pinned;
     slot->mapped = slot->block = false;
+    begin_number(placement, s);
     begin_age(placement, s);
     placement->version++;
     placement->live_count++;
@@ -302,6 +357,7 @@ static void end_life(struct sl_placement *placement, uint32_t s)
 {
     struct sl_slot *slot = &placement->slots[s];
     struct sl_slot_key *key = &placement->keys[slot->key];
+    end_number(placement, s);
     end_age(placement, s);
     slot->live = false;
     placement->version++;
@@ -447,6 +503,7 @@ static bool keep_live(struct sl_placement *placement, struct sl_slot_key *key, u
             slot->key = number;
             slot->ordinal = kept;
             slot->taken = slot->freed = 0;
+            slot->number_of_site = slot->stands_for = 0;
             key->slots[kept++] = s;
             continue;
         }
@@ -479,6 +536,17 @@ static void forget_sites(struct sl_placement *placement)
     placement->sites = sites;
 }
 
+/* Live allocations have their slots as names again. That sizes vary is not forgotten. */
+static void forget_names(struct sl_placement *placement)
+{
+    bool vary = placement->names.vary;
+    sl_site_names_free(&placement->names);
+    for (uint32_t k = 0; k < placement->key_count; k++)
+        sl_site_names_note_size(&placement->names, placement->keys[k].site_index,
+                                placement->keys[k].bytes <= SL_TINY_BYTES, placement->allocations);
+    placement->names.vary = vary;
+}
+
 void sl_placement_forget(struct sl_placement *placement)
 {
     uint32_t kept = 0;
@@ -498,6 +566,7 @@ void sl_placement_forget(struct sl_placement *placement)
     }
     placement->key_count = kept;
     forget_sites(placement);
+    forget_names(placement);
     SL_CHECK_ALL(sl_placement_is_valid(placement));
 }
 

@@ -10,15 +10,18 @@
 #include "base/backing.h"
 #include "base/map.h"
 #include "memory/arena.h"
+#include "memory/site_names.h"
 #include "memory/suballocator.h"
 
 #define SL_ALLOCATION_ALIGN SL_GRANULE_BYTES
 
 struct sl_slot {
-    uint64_t site, bytes; /* as requested */
-    uint32_t key;         /* index of its (site, bytes) */
-    uint32_t ordinal;     /* among the slots of that key */
-    uint32_t age;         /* of a live slot: how many slots of its key are older; where names go by age */
+    uint64_t site, bytes;    /* as requested */
+    uint32_t key;            /* index of its (site, bytes) */
+    uint32_t ordinal;        /* among the slots of that key */
+    uint32_t age;            /* of a live slot: how many slots of its key are older; where names go by age */
+    uint32_t number_of_site; /* of a live slot: 1 + its number among its site's, whose sizes vary; or 0 */
+    uint32_t stands_for;     /* 1 + the number of its site for which it stands; or 0 */
     bool live;
     bool pinned;            /* in pinned memory */
     bool mapped;            /* the program chose its place, or its last place */
@@ -50,6 +53,20 @@ struct sl_slot_key {
     bool pinned;    /* by the backing rules */
 };
 
+/* Where an allocation lay, and its slot, as one number, which is not 0. A slot beyond 2^26 becomes slot 0. */
+static inline uint64_t sl_life_note(uint64_t address, uint32_t slot)
+{
+    return address / SL_GRANULE_BYTES << 26 | (slot >> 26 ? 0 : slot);
+}
+static inline uint64_t sl_note_address(uint64_t note)
+{
+    return (note >> 26) * SL_GRANULE_BYTES;
+}
+static inline uint32_t sl_note_slot(uint64_t note)
+{
+    return note & (((uint32_t)1 << 26) - 1);
+}
+
 struct sl_placement {
     struct sl_arena *arena;
     struct sl_slot *slots;
@@ -59,6 +76,7 @@ struct sl_placement {
     struct sl_map key_of; /* hash of (site, bytes) */
     struct sl_suballocator suballocator;
     struct sl_site_groups sites;
+    struct sl_site_names names;
     uint64_t live_bytes, peak_live_bytes, live_count;
     uint64_t pinned_live_bytes, peak_pinned_live_bytes;
     uint64_t peak_placed_bytes;      /* of chunks in use, whole 2 MiB blocks */
@@ -71,6 +89,7 @@ struct sl_placement {
     uint64_t allocations;            /* so far */
     uint64_t moves;                  /* counts slots that did not get their last place again */
     uint32_t expected_slot;          /* predicted slot of the next allocation; or SL_NONE */
+    uint32_t expected_name;          /* and its name */
     uint64_t expected_address;       /* and the place that it should get; 0: unknown */
     uint32_t stream;                 /* 1 + the number of the stream that memory is placed for; 0: any */
     bool noted;              /* the driver allocates, and allocations are in `ranges`; set at the start */
@@ -120,15 +139,23 @@ uint32_t sl_placement_remembered(const struct sl_placement *placement);
 /* Forgets those slots, and the symbols of the live ones. Live slots keep their numbers and places. */
 void sl_placement_forget(struct sl_placement *placement);
 
-/* The slot's name for comparison with other iterations: a slot of the same site and size. This is the slot
- * itself, except for tiny allocations, which are named by age: the oldest live one has the name of the key's
- * first slot, the next one that of the second. If a program frees the last step's loss only after it has
- * allocated this step's, the two swap slots in every step; by name, all steps are alike. Where several
- * streams have such allocations, their ages depend on chance, and the slots themselves are the names. */
+/* The slot's name for comparison with other iterations. This is the slot itself, with two exceptions:
+ * - Allocations of a site whose sizes vary have the number among the live ones of their site (site_names.h).
+ * - Tiny allocations are named by age: the oldest live one has the name of the key's first slot, the next one
+ *   that of the second. If a program frees the last step's loss only after it has allocated this step's, the
+ *   two swap slots in every step; by name, all steps are alike. Where several streams have such allocations,
+ *   their ages depend on chance, and the slots themselves are the names. */
 uint32_t sl_slot_name(const struct sl_placement *placement, uint32_t slot);
 /* The slot's name at its free: where names go by age, that of the youngest, whichever is freed. Otherwise
  * tensors that are freed oldest first would all have one name, and their frees would look like a period. */
 uint32_t sl_slot_freed_name(const struct sl_placement *placement, uint32_t slot);
+/* Whether this name stands for allocations of any size. */
+static inline bool sl_name_is_of_any_size(const struct sl_placement *placement, uint32_t name)
+{
+    return placement->slots[name].stands_for;
+}
+/* The most bytes that an allocation of such a name had; 0: the name is not of any size. */
+uint64_t sl_name_most_bytes(const struct sl_placement *placement, uint32_t name);
 /* The live slot with this name, or SL_NONE. */
 uint32_t sl_slot_named(const struct sl_placement *placement, uint32_t name);
 

@@ -16,6 +16,10 @@ enum { CREDIT_PER_FEED = 16, CREDIT_MOST = 8192 };
  * STRONG_MATCH symbols was lost. That counts more than a new match shorter than WEAK_MATCH. */
 enum { STRONG_MATCH = 16, WEAK_MATCH = 2, RESUME_WINDOW = 64 };
 
+/* Two stretches are nearly the same if at most MOST_ODD symbols at a place differ. What is nearly the same is
+ * looked for once ANCHOR_MATCH symbols came as before, by the chain of contexts of that length. */
+enum { ANCHOR_LEVEL = 2, ANCHOR_MATCH = 1 << ANCHOR_LEVEL * LEVEL_SHIFT, MOST_ODD = 32, MOST_LONGER = 8 };
+
 /* The chains are needed only after a misprediction, and symbols predicted meanwhile have entries from a
  * period before. So the chains catch up with only so many boundaries, or one period. */
 enum { CATCH_UP = 4096 };
@@ -52,6 +56,10 @@ struct sl_predictor {
     uint64_t resume;  /* the cursor when the last strong match was lost */
     uint64_t lost_at; /* `count` at that time; 0: never */
     uint64_t credit;
+    bool prefers_near;
+    uint64_t near;          /* the length of a step, although the cursor may be several back; 0: not known */
+    uint32_t longer;        /* how often in a row the distance was much longer */
+    uint64_t look_again_at; /* `count` at which what is near is looked for */
     struct sl_predictor_counts counts;
 
     /* The primed past: symbols [0, given). */
@@ -112,6 +120,7 @@ void sl_predictor_clear(struct sl_predictor *p)
     p->cursor = p->match = p->resume = p->lost_at = 0;
     p->following = false;
     p->credit = CREDIT_MOST;
+    p->look_again_at = p->near = 0;
     p->given = p->given_period = 0;
     p->stretch_count = 0;
     p->mark = NEVER;
@@ -135,23 +144,28 @@ static uint64_t slot_of(const struct sl_predictor *p, uint64_t end, int level)
     return stretch(p, end, level * LEVEL_SHIFT) * SLOT_FACTOR >> p->head_shift;
 }
 
-/* The number of symbols before boundary `end` that equal the last ones fed. */
-static uint64_t common_suffix(const struct sl_predictor *p, uint64_t end)
+/* The number of symbols before boundary `end` that equal those before the later boundary `own`. */
+static uint64_t common_before(const struct sl_predictor *p, uint64_t end, uint64_t own)
 {
     uint64_t most = end - oldest(p), length = 0;
     int exponent = 0;
     while (exponent < POWERS - 1 && length + ((uint64_t)1 << exponent) <= most &&
-           stretch(p, end - length, exponent) == stretch(p, p->count - length, exponent)) {
+           stretch(p, end - length, exponent) == stretch(p, own - length, exponent)) {
         length += (uint64_t)1 << exponent;
         exponent++;
     }
     while (exponent-- > 0) {
         uint64_t step = (uint64_t)1 << exponent;
-        if (length + step <= most &&
-            stretch(p, end - length, exponent) == stretch(p, p->count - length, exponent))
+        if (length + step <= most && stretch(p, end - length, exponent) == stretch(p, own - length, exponent))
             length += step;
     }
     return length;
+}
+
+/* The number of symbols before boundary `end` that equal the last ones fed. */
+static uint64_t common_suffix(const struct sl_predictor *p, uint64_t end)
+{
+    return common_before(p, end, p->count);
 }
 
 /* Finds the latest of the longest earlier occurrences of the current suffix, as far as the credit allows. But
@@ -199,6 +213,58 @@ static void resume_context(struct sl_predictor *p, sl_symbol symbol)
     }
 }
 
+/* Finds the fewest symbols before both boundaries without which at least STRONG_MATCH of those before them
+ * are equal, and leaves them out. False: there are no such. */
+static bool leave_out_odd(const struct sl_predictor *p, uint64_t *end, uint64_t *own)
+{
+    for (uint64_t both = 1; both <= 2 * MOST_ODD; both++)
+        for (uint64_t left = both > MOST_ODD ? both - MOST_ODD : 0; left <= both && left <= MOST_ODD;
+             left++) {
+            uint64_t at = *end - left, own_at = *own - (both - left);
+            if (at < oldest(p) + STRONG_MATCH || at >= own_at) continue;
+            if (p->symbol[(at - 1) & p->mask] != p->symbol[(own_at - 1) & p->mask] ||
+                common_before(p, at, own_at) < STRONG_MATCH)
+                continue;
+            *end = at;
+            *own = own_at;
+            return true;
+        }
+    return false;
+}
+
+/* Like common_suffix, but up to MOST_ODD symbols at a place may be odd on either side. At most `most`. */
+static uint64_t nearly_common_suffix(const struct sl_predictor *p, uint64_t end, uint64_t most)
+{
+    uint64_t own = p->count;
+    do {
+        uint64_t length = common_before(p, end, own);
+        end -= length;
+        own -= length;
+    } while (p->count - own < most && leave_out_odd(p, &end, &own));
+    uint64_t length = p->count - own;
+    return length < most ? length : most;
+}
+
+/* The distance to the latest earlier occurrence of the last ANCHOR_MATCH symbols before which two periods are
+ * nearly the same; 0: none is nearer than `within`. Precondition: the boundaries are in the chains. */
+static uint64_t nearest(struct sl_predictor *p, uint64_t within)
+{
+    uint64_t seen = 0;
+    if (p->count - oldest(p) <= ANCHOR_MATCH) return 0;
+    uint32_t at = p->head[ANCHOR_LEVEL][slot_of(p, p->count, ANCHOR_LEVEL)];
+    for (;;) {
+        uint64_t distance = (uint32_t)p->count - at;
+        if (distance <= seen || distance >= within || p->count - distance <= p->given || p->credit == 0)
+            return 0;
+        seen = distance;
+        p->credit--;
+        if (common_suffix(p, p->count - distance) >= ANCHOR_MATCH &&
+            nearly_common_suffix(p, p->count - distance, 2 * distance) == 2 * distance)
+            return distance;
+        at = p->links[at & p->mask].prev[ANCHOR_LEVEL];
+    }
+}
+
 /* Enters the boundaries before the current one into the chains. */
 static void catch_up(struct sl_predictor *p, uint64_t period)
 {
@@ -213,6 +279,20 @@ static void catch_up(struct sl_predictor *p, uint64_t period)
         }
     }
     p->entered = until;
+}
+
+/* Follows what is nearest instead of what is longest the same. */
+static void follow_nearest(struct sl_predictor *p)
+{
+    if (!p->following || p->cursor < p->given) return;
+    catch_up(p, p->count - p->cursor);
+    uint64_t distance = nearest(p, p->count - p->cursor + 1);
+    if (!distance) return;
+    p->cursor = p->count - distance;
+    p->match = common_suffix(p, p->cursor);
+    bool longer = p->near && distance >= 2 * p->near;
+    p->longer = longer ? p->longer + 1 : 0;
+    if (!longer || p->longer > MOST_LONGER) p->near = distance;
 }
 
 /* Call it after the cursor moved to another place. */
@@ -263,6 +343,7 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
         p->counts.predicted++;
         p->match++;
         if (++p->cursor == p->mark) pass_mark(p);
+        if (p->count == p->look_again_at) follow_nearest(p);
     } else {
         p->counts.mispredictions++;
         if (p->following && p->match >= STRONG_MATCH) {
@@ -273,6 +354,7 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
         find_longest(p, p->following);
         if (p->match < WEAK_MATCH && p->lost_at) resume_context(p, symbol);
         if (p->given) find_stretch(p);
+        if (p->prefers_near) p->look_again_at = p->count + ANCHOR_MATCH;
     }
     return hit;
 }
@@ -399,10 +481,21 @@ size_t sl_predictor_match(const struct sl_predictor *p)
     return p->following ? p->match : 0;
 }
 
-size_t sl_predictor_period(const struct sl_predictor *p)
+size_t sl_predictor_distance(const struct sl_predictor *p)
 {
     if (!p->following) return 0;
     return p->mark == NEVER ? p->count - p->cursor : p->period;
+}
+
+size_t sl_predictor_period(const struct sl_predictor *p)
+{
+    size_t distance = sl_predictor_distance(p);
+    return p->near && p->near < distance && p->mark == NEVER ? p->near : distance;
+}
+
+void sl_predictor_prefer_near(struct sl_predictor *p)
+{
+    p->prefers_near = true;
 }
 
 struct sl_predictor_counts sl_predictor_counts(const struct sl_predictor *p)

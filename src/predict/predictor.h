@@ -32,6 +32,11 @@ size_t sl_predictor_begun(const struct sl_predictor *predictor, sl_symbol *out, 
  * nothing. */
 bool sl_predictor_feed(struct sl_predictor *predictor, sl_symbol symbol);
 
+/* Some time after each misprediction, follows the latest occurrence that is nearly the same, rather than the
+ * one that is longest the same: where steps differ a little, what they have in common is known best from the
+ * last one. */
+void sl_predictor_prefer_near(struct sl_predictor *predictor);
+
 /* Copies up to `count` predicted symbols to `out`, the next one first, and returns their number; 0: nothing
  * is predicted. A prediction that reaches the present continues with its own symbols, so a periodic string
  * can be predicted for any number of periods. `notes` (may be NULL) gets the notes of the past symbols from
@@ -61,8 +66,11 @@ sl_symbol sl_predictor_expected(const struct sl_predictor *predictor);
  * predicted. */
 size_t sl_predictor_match(const struct sl_predictor *predictor);
 
-/* The current period: the number of symbols between the cursor and the present. Inside the past of
- * sl_predictor_prime: its period there, 0 before it has one. 0 while nothing is predicted. */
+/* The number of symbols between the cursor and the present. Inside the past of sl_predictor_prime: its period
+ * there, 0 before it has one. 0 while nothing is predicted. */
+size_t sl_predictor_distance(const struct sl_predictor *predictor);
+/* The current period: the same; but where steps differ a little (sl_predictor_prefer_near) the length of one
+ * step, from however many back the prediction comes. */
 size_t sl_predictor_period(const struct sl_predictor *predictor);
 
 struct sl_predictor_counts {

@@ -67,6 +67,49 @@ static void test_the_second_period_is_predicted_whatever_came_before(void **stat
     sl_predictor_delete(p);
 }
 
+/* A step that differs from others in one symbol. */
+static unsigned feed_odd_step(struct sl_predictor *p, sl_symbol odd)
+{
+    unsigned mispredictions = feed_run(p, FORWARD, LAYERS) + feed_run(p, BACKWARD, LAYERS);
+    mispredictions += !sl_predictor_feed(p, odd);
+    return mispredictions + feed_run(p, BACKWARD + LAYERS, LAYERS) + feed_run(p, UPDATE, LAYERS);
+}
+
+static void test_what_is_near_counts_more_than_what_is_longest_the_same(void **state)
+{
+    (void)state;
+    for (int near = 0; near < 2; near++) {
+        struct sl_predictor *p = sl_predictor_new(10000);
+        if (near) sl_predictor_prefer_near(p);
+        for (int i = 0; i < 6; i++) feed_odd_step(p, NOVEL + (sl_symbol)(i % 6));
+        feed_odd_step(p, NOVEL + 1); /* as five steps before, and so all of it was */
+        assert_int_equal(sl_predictor_distance(p), (near ? 1 : 5) * (4 * LAYERS + 1));
+        assert_int_equal(sl_predictor_period(p), (near ? 1 : 5) * (4 * LAYERS + 1));
+        sl_predictor_delete(p);
+    }
+}
+
+/* Steps of two parts that are alike, and one that is not: the near period is a step, not a part. */
+static void test_a_near_period_is_a_whole_step(void **state)
+{
+    (void)state;
+    struct sl_predictor *p = sl_predictor_new(10000);
+    sl_predictor_prefer_near(p);
+    for (uint32_t i = 0; i < 12; i++) {
+        feed_step(p, 2, true);
+        sl_predictor_feed(p, NOVEL + i * i % 5);
+    }
+    for (int i = 0; i < 2; i++) {
+        feed_step(p, 2, true);
+        sl_predictor_feed(p, NOVEL + 7);
+    }
+    assert_int_equal(feed_run(p, FORWARD, LAYERS) + feed_run(p, BACKWARD, LAYERS), 0);
+    assert_int_equal(sl_predictor_period(p), 5 * LAYERS + 1);
+    assert_int_equal(
+        feed_run(p, FORWARD, LAYERS) + feed_run(p, BACKWARD, LAYERS) + feed_run(p, UPDATE, LAYERS), 0);
+    sl_predictor_delete(p);
+}
+
 static void test_notes_come_from_where_the_prediction_does(void **state)
 {
     (void)state;
@@ -432,6 +475,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_predicted_at_first),
         cmocka_unit_test(test_the_second_period_is_predicted_whatever_came_before),
+        cmocka_unit_test(test_what_is_near_counts_more_than_what_is_longest_the_same),
+        cmocka_unit_test(test_a_near_period_is_a_whole_step),
         cmocka_unit_test(test_notes_come_from_where_the_prediction_does),
         cmocka_unit_test(test_the_future_goes_on_past_the_present),
         cmocka_unit_test(test_accumulation_is_told_apart_by_a_long_context),

@@ -1,0 +1,50 @@
+/* Names of allocations at sites whose sizes vary. Where batches are padded to their longest, a tensor has
+ * another size in each step, and so, by site and size, another slot. Its name must not change: it is the
+ * number of the allocation among those that live of its site, whatever their sizes. A number is shown to
+ * others as a slot, its representative: the first one that had it. Caller holds the order lock. */
+#ifndef SLUICE_SITE_NAMES_H
+#define SLUICE_SITE_NAMES_H
+
+#include "base/types.h"
+
+struct sl_site_names {
+    struct sl_site_sizes {
+        uint64_t first_at; /* allocations before its first one */
+        uint32_t sizes;    /* that it allocated */
+        bool freed;        /* one of its allocations was freed */
+        bool varies;
+        bool by_number;         /* not by age: it allocated more than tiny ones */
+        uint32_t *names, *live; /* by number: its representative; the live slot, or SL_NONE */
+        uint64_t *most_bytes;   /* by number: that an allocation had */
+        uint32_t count, names_capacity, live_capacity, most_capacity;
+        uint32_t lowest_free; /* all lower numbers are in use */
+    } * sites;                /* by index of the site, see site_groups.h */
+    uint32_t count, capacity;
+    uint32_t more_sizes; /* further sizes of known sites after the first step */
+    bool vary;           /* sizes vary from step to step */
+};
+
+void sl_site_names_free(struct sl_site_names *names); /* accepts zeroed ones */
+
+/* An allocation of the site has a size that it had not before; `allocations` were made so far, of all sites.
+ * False: out of memory. */
+bool sl_site_names_note_size(struct sl_site_names *names, uint32_t site, bool tiny, uint64_t allocations);
+/* One of its allocations was freed. */
+void sl_site_names_note_free(struct sl_site_names *names, uint32_t site);
+/* Whether the site's allocations are named by number. */
+static inline bool sl_site_varies(const struct sl_site_names *names, uint32_t site)
+{
+    return site < names->count && names->sites[site].varies;
+}
+
+/* Gives the live slot, of `bytes`, the number `wanted`, or the lowest one if that is in use or SL_NONE.
+ * SL_NONE: out of memory. Precondition: the site varies. */
+uint32_t sl_site_names_take(struct sl_site_names *names, uint32_t site, uint32_t slot, uint64_t bytes,
+                            uint32_t wanted);
+/* Where all allocations of the site are tiny, their numbers are their ages: those of younger ones become less
+ * by one, which the caller has to note. */
+void sl_site_names_give_back(struct sl_site_names *names, uint32_t site, uint32_t number);
+/* The name of an allocation with this number at its free: by age, that of the youngest. */
+uint32_t sl_site_names_freed(const struct sl_site_names *names, uint32_t site, uint32_t number);
+
+#endif

@@ -1,0 +1,100 @@
+/* A program whose tensors have other sizes in each step: breaks if its launches are not foreseen, if what it
+ * fetched ahead is not what it uses, or if a larger tensor is taken for a smaller one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/core.h"
+#include "core_fixture.h"
+
+enum { LAYERS = 24, LENGTHS = 13, LEARNED = 12, STEPS = 30 };
+
+static const uint32_t offsets[] = {0, 8, 16}, sizes[] = {8, 8, 8};
+static const struct sl_host_kernel forward = {"forward", 3, offsets, sizes},
+                                   backward = {"backward", 3, offsets, sizes},
+                                   other_backward = {"backward_of_few", 3, offsets, sizes};
+
+static uint64_t weights[LAYERS], activations[LAYERS + 1];
+
+static void launch(const struct sl_host_kernel *kernel, uint64_t *a, uint64_t *b, uint64_t *c, uint32_t grid)
+{
+    void *parameters[] = {a, b, c};
+    core_launch(core_kernel(kernel, parameters, grid));
+}
+
+/* `length`: of the step's batch. Libraries take another kernel for short ones. */
+static void step(uint32_t length)
+{
+    const struct sl_host_kernel *back = length < 4 ? &other_backward : &backward;
+    activations[0] = core_take_at(500, length * 512);
+    for (int i = 0; i < LAYERS; i++) {
+        activations[i + 1] = core_take_at(501, length * 48 * SL_KIB);
+        launch(&forward, &weights[i], &activations[i], &activations[i + 1], 7 * length);
+    }
+    for (int i = LAYERS; i-- > 0;) {
+        uint64_t gradient = core_take_at(502, length * 20 * SL_KIB);
+        launch(back, &weights[i], &activations[i + 1], &gradient, 7 * length);
+        assert_int_equal(sl_runtime_free(gradient, NULL), SL_OK);
+        assert_int_equal(sl_runtime_free(activations[i + 1], NULL), SL_OK);
+    }
+    assert_int_equal(sl_runtime_free(activations[0], NULL), SL_OK);
+}
+
+/* Twice as many bytes as the budget, half of them weights. */
+static void run(uint32_t from, uint32_t to)
+{
+    for (uint32_t s = from; s < to; s++) step(1 + (s * s * 5 + s) % LENGTHS);
+}
+
+static void start(void)
+{
+    for (uint64_t i = 0; i < LAYERS; i++) weights[i] = core_take_at(600 + i, 4 * SL_MIB);
+}
+
+static void launches_are_foreseen(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    const struct sl_core *core = sl_core_running();
+    start();
+    run(0, LEARNED);
+    assert_true(core->placement.names.vary);
+    struct sl_predictor_counts before = sl_history_counts(&core->history);
+    uint64_t misses = core_misses();
+    run(LEARNED, STEPS);
+    struct sl_predictor_counts after = sl_history_counts(&core->history);
+    assert_int_equal(after.mispredictions, before.mispredictions);
+    core_end_child(core_misses() - misses <= STEPS - LEARNED);
+}
+
+/* What a launch uses is the tensor as large as it is now. */
+static void the_present_size_counts(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    const struct sl_core *core = sl_core_running();
+    start();
+    run(0, STEPS);
+    for (uint32_t length = 1; length < 200; length += 33) {
+        uint64_t tensor = core_take_at(501, length * 48 * SL_KIB);
+        launch(&forward, &weights[0], &tensor, &tensor, 7 * length);
+        const struct sl_usage *usage = &core->scanner.usage;
+        const struct sl_access *last = &usage->accesses[usage->access_count - 1];
+        assert_int_equal(core->placement.slots[last->slot].address, tensor);
+        assert_int_equal(sl_access_end(&core->placement, last), length * 48 * SL_KIB);
+        assert_int_equal(sl_runtime_free(tensor, NULL), SL_OK);
+    }
+    core_end_child(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_are_foreseen),
+        cmocka_unit_test(the_present_size_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
