@@ -1,4 +1,5 @@
 """What `sluice rehearse` says of programs that run wholly as well: the same times, the same bytes, what does not fit, what ends early."""
+import contextlib
 import glob
 import json
 import os
@@ -81,22 +82,36 @@ class Rehearse(ToolTest):
         self.assertAlmostEqual(card["step_seconds"] / printed, 1, delta=0.2)
         self.assertGreater(card["host_bytes"], card["need_bytes"])
 
-    def test_the_user_ends_it(self):
-        """What was seen until then is told."""
-        program = subprocess.Popen([TOOL, "rehearse", "--json", "--steps", "0", "--no-curve", "--report", self.folder / "page.html", "--", *GPT, "--steps", "100000"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment(TMPDIR=str(self.folder)))
+    def interrupt(self, *arguments):
+        """Ctrl-C, which a terminal sends to all processes of the foreground, at step 12 of very many. Returns what is told of the cards.
+        The command runs once: for another card it ends at once."""
+        once = ["sh", "-c", 'mkdir "$0" && exec "$@"', self.folder / "begun"]
+        program = subprocess.Popen([TOOL, "rehearse", "--json", "--steps", "0", "--no-curve", *arguments, "--", *once, *GPT, "--steps", "100000"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=clean_environment(TMPDIR=str(self.folder)))
         self.addCleanup(program.stdout.close)
         self.addCleanup(program.stderr.close)
+        self.addCleanup(self.kill_left)
         for line in program.stdout:
             if line.startswith("step 12 "):
                 break
-        program.send_signal(signal.SIGINT)
-        told = program.stdout.read()
-        self.assertEqual(program.wait(timeout=120), 0)
-        (card,) = json.loads(told[told.index("{\n"):])["cards"]
+        os.killpg(program.pid, signal.SIGINT)
+        told, errors = program.communicate(timeout=120)
+        self.assertEqual((program.returncode, self.left()), (0, []), errors)
+        return json.loads(told[told.index("{\n"):])["cards"]
+
+    def test_the_user_ends_it(self):
+        """What was seen until then is told."""
+        (card,) = self.interrupt("--report", self.folder / "page.html")
         self.assertGreaterEqual(card["steps"], 2)
         self.assertIn("A rehearsal: kernels were executed in part", (self.folder / "page.html").read_text())
-        self.assertEqual([path.name for path in self.folder.iterdir()], ["page.html"])
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"begun", "page.html"})
+
+    def test_the_user_ends_all_cards(self):
+        """Who presses Ctrl-C does not want to wait for the cards that are left, nor to press it for each."""
+        (card,) = self.interrupt("--card", "laptop,h100-sxm,rtx3060")
+        self.assertEqual(card["card"], "laptop")
+        self.assertGreaterEqual(card["steps"], 2)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["begun"])
 
     def big(self, *arguments, status):
         """A model that needs 1.7 GiB."""
@@ -145,8 +160,16 @@ class Rehearse(ToolTest):
         script = f"setsid {' '.join(GPT)} --steps 100000 > {os.devnull} & wait"
         result = self.run_tool("rehearse", "--steps", "3", "--no-curve", "--", "sh", "-c", script)
         self.assertEqual(result.returncode, 0, result.stderr)
-        left = [path for path in glob.glob("/proc/[0-9]*/cmdline") if self.says(path, "--steps\x00100000")]
-        self.assertEqual(left, [])
+        self.assertEqual(self.left(), [])
+
+    def left(self):
+        """Processes that this test has started: all have its folder in their environment."""
+        return [int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/environ") if self.says(path, f"TMPDIR={self.folder}\0")]
+
+    def kill_left(self):
+        for process in self.left():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
     @staticmethod
     def says(path, words):
