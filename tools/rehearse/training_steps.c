@@ -29,7 +29,8 @@ static uint64_t live_bytes(const struct model *model, const struct step *step)
     uint64_t tick = model->launches.at[step->end - 1].tick, bytes = 0;
     for (size_t i = 0; i < model->lives.count; i++) {
         const struct model_life *life = &model->lives.at[i];
-        if (life->born_tick <= tick && life->died_tick > tick) bytes += model->slots.at[life->slot].bytes;
+        bool is_freed = life->died_ns != MODEL_ALWAYS && life->died_tick <= tick;
+        if (life->born_tick <= tick && !is_freed) bytes += model->slots.at[life->slot].bytes;
     }
     return bytes;
 }
