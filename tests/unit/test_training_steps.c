@@ -407,6 +407,25 @@ static void parts_alone_are_no_steps(void **state)
     assert_int_equal(found.count, 0);
 }
 
+/* Before the steps, too: the part shares all that it uses with the step behind it. */
+static void parts_before_the_steps_are_none(void **state)
+{
+    (void)state;
+    allocate('p', 999);
+    allocate('a', 2001);
+    make_steps(3, 10, "p");
+    make_steps(4, 10, "pa");
+    assert_int_equal(find(3000), 4);
+    forget(NULL);
+    allocate('p', 999);
+    allocate('a', 2001);
+    make_steps(3, 10, "pa");
+    make_steps(1, 10, "p");
+    make_steps(4, 10, "pa");
+    assert_int_equal(find(3000), 4); /* what lies before a part is not their neighbour */
+    assert_kept(STEADY_STEPS, 3, 60, 10);
+}
+
 /* --- what is told of them */
 
 /* Only those behind the change, also if there were more before it. */
@@ -528,6 +547,7 @@ int main(void)
         cmocka_unit_test_setup(memory_is_compared_with_the_next_ones, forget),
         cmocka_unit_test(parts_at_the_end_are_passed_over),
         cmocka_unit_test_setup(parts_alone_are_no_steps, forget),
+        cmocka_unit_test_setup(parts_before_the_steps_are_none, forget),
         cmocka_unit_test_setup(a_change_begins_anew, forget),
         cmocka_unit_test(the_later_half_is_kept),
         cmocka_unit_test(steps_of_a_file),

@@ -106,8 +106,9 @@ static size_t chain(const struct model *model, uint64_t need_bytes, const struct
         one->step = candidates->at[i];
         one->left_bytes = live_bytes(model, &one->step);
         mark(model, one);
-        if (!next && one->bytes < need_bytes / NEED_PART) continue; /* a part of a step */
-        if (next && !are_alike(model, one, next)) break;
+        bool is_part = one->bytes < need_bytes / NEED_PART; /* of a step */
+        if (!next && is_part) continue;
+        if (next && (is_part || !are_alike(model, one, next))) break;
         if (!next) *last = i;
         count++;
         next = one;
