@@ -62,13 +62,18 @@ static void use(char slot)
     push(SL_EVENT_ACCESS, (uint32_t)slot)->b = 8;
 }
 
-/* Launches: the last uses the last of the slots, and the first all others. */
+static void launch(enum sl_launch_kind kind)
+{
+    trace.launches++;
+    push(SL_EVENT_LAUNCH, kind == SL_LAUNCH_KERNEL)->flags = (uint8_t)kind;
+}
+
+/* Kernels: the last uses the last of the slots, and the first all others. */
 static void work(uint32_t launches, const char *slots)
 {
     size_t others = *slots ? strlen(slots) - 1 : 0;
     for (uint32_t l = 1; l <= launches; l++) {
-        trace.launches++;
-        push(SL_EVENT_LAUNCH, 1);
+        launch(SL_LAUNCH_KERNEL);
         for (size_t s = 0; l == 1 && s < others; s++) use(slots[s]);
         if (l == launches && *slots) use(slots[others]);
     }
@@ -426,6 +431,48 @@ static void parts_before_the_steps_are_none(void **state)
     assert_kept(STEADY_STEPS, 3, 60, 10);
 }
 
+/* A program whose memory sluice does not know needs nothing, and its copies and memsets are alike. */
+static void copies_and_memsets_alone_are_no_steps(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 9; i++) {
+        launch(SL_LAUNCH_COPY);
+        end_iteration();
+    }
+    assert_int_equal(find(0), 0);
+    forget(NULL);
+    for (int i = 0; i < 4; i++) {
+        launch(SL_LAUNCH_COPY);
+        launch(SL_LAUNCH_GRAPH);
+        launch(SL_LAUNCH_MEMSET);
+        end_step(true);
+    }
+    for (int i = 0; i < 9; i++) {
+        launch(SL_LAUNCH_MEMSET);
+        end_step(true);
+    }
+    assert_int_equal(find(0), 4);
+    assert_kept(STEADY_STEPS, 3, 6, 3);
+}
+
+/* The step's kernel or graph may be its first launch, its last, or all of it. */
+static void one_kernel_or_graph_is_enough(void **state)
+{
+    (void)state;
+    static const enum sl_launch_kind steps[][2] = {{SL_LAUNCH_KERNEL, SL_LAUNCH_MEMSET},
+                                                   {SL_LAUNCH_COPY, SL_LAUNCH_KERNEL},
+                                                   {SL_LAUNCH_GRAPH, SL_LAUNCH_GRAPH}};
+    for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
+        forget(NULL);
+        for (int i = 0; i < 4; i++) {
+            launch(steps[s][0]);
+            launch(steps[s][1]);
+            end_step(true);
+        }
+        assert_int_equal(find(0), 4);
+    }
+}
+
 /* --- what is told of them */
 
 /* Only those behind the change, also if there were more before it. */
@@ -548,6 +595,8 @@ int main(void)
         cmocka_unit_test(parts_at_the_end_are_passed_over),
         cmocka_unit_test_setup(parts_alone_are_no_steps, forget),
         cmocka_unit_test_setup(parts_before_the_steps_are_none, forget),
+        cmocka_unit_test_setup(copies_and_memsets_alone_are_no_steps, forget),
+        cmocka_unit_test(one_kernel_or_graph_is_enough),
         cmocka_unit_test_setup(a_change_begins_anew, forget),
         cmocka_unit_test(the_later_half_is_kept),
         cmocka_unit_test(steps_of_a_file),

@@ -35,6 +35,13 @@ static uint64_t live_bytes(const struct model *model, const struct step *step)
     return bytes;
 }
 
+static bool has_work(const struct model *model, const struct step *step)
+{
+    for (uint32_t l = step->begin; l < step->end; l++)
+        if (is_work(model, l)) return true;
+    return false;
+}
+
 static void mark(const struct model *model, struct repetition *one)
 {
     one->bytes = 0;
@@ -106,7 +113,7 @@ static size_t chain(const struct model *model, uint64_t need_bytes, const struct
         one->step = candidates->at[i];
         one->left_bytes = live_bytes(model, &one->step);
         mark(model, one);
-        bool is_part = one->bytes < need_bytes / NEED_PART; /* of a step */
+        bool is_part = one->bytes < need_bytes / NEED_PART || !has_work(model, &one->step); /* of a step */
         if (!next && is_part) continue;
         if (next && (is_part || !are_alike(model, one, next))) break;
         if (!next) *last = i;
