@@ -475,6 +475,25 @@ static void one_kernel_or_graph_is_enough(void **state)
 
 /* --- what is told of them */
 
+/* A program that changes its steps each time, or has made one, has none that repeats itself. */
+static void nothing_alike_is_nothing(void **state)
+{
+    (void)state;
+    allocate('a', 100);
+    make_steps(1, 10, "a");
+    make_steps(1, 20, "a");
+    make_steps(1, 30, "a");
+    assert_int_equal(find(100), 0);
+    assert_int_equal(found.count, 0);
+    forget(NULL);
+    assert_int_equal(find(100), 0);
+    forget(NULL);
+    allocate('a', 100);
+    make_steps(2, 10, "a");
+    assert_int_equal(find(100), 2);
+    assert_kept(STEADY_STEPS, 2, 10, 10);
+}
+
 /* Only those behind the change, also if there were more before it. */
 static void a_change_begins_anew(void **state)
 {
@@ -597,6 +616,7 @@ int main(void)
         cmocka_unit_test_setup(parts_before_the_steps_are_none, forget),
         cmocka_unit_test_setup(copies_and_memsets_alone_are_no_steps, forget),
         cmocka_unit_test(one_kernel_or_graph_is_enough),
+        cmocka_unit_test_setup(nothing_alike_is_nothing, forget),
         cmocka_unit_test_setup(a_change_begins_anew, forget),
         cmocka_unit_test(the_later_half_is_kept),
         cmocka_unit_test(steps_of_a_file),

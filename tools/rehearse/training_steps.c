@@ -121,7 +121,7 @@ static size_t chain(const struct model *model, uint64_t need_bytes, const struct
         next = one;
         one = next == &pair[0] ? &pair[1] : &pair[0];
     }
-    return count;
+    return count > 1 ? count : 0;
 }
 
 /* Sets *out to the later half of the last steps, if they are more than it was told of. */

@@ -9,8 +9,9 @@
  * that the program had. What initialises a model layer by layer, or passes through its layers, repeats
  * itself, too, but leaves gradients or activations behind, or only copies. They are looked for among the
  * repetitions that sluice saw end, which may be of several steps, and among the training steps that the
- * phases tell. Returns their number; *out gets the later half of them. Of a program that changes its steps
- * from time to time it is 0. Out of memory: 0. Precondition: the trace has launches. */
+ * phases tell. Returns their number, or 0 if no two are alike; *out gets the later half of them. A program
+ * that changes its steps from time to time begins anew each time. Out of memory: 0. Precondition: the trace
+ * has launches. */
 uint32_t training_find(const struct model *model, const struct phases *phases, uint64_t need_bytes,
                        struct steady *out);
 
