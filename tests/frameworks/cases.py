@@ -24,6 +24,11 @@ def sharded(sharding, ranks, without=()):
                    {"USE_LIBUV": "0", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}, ranks)
 
 
+def varying(name, *arguments, framework="pytorch", file=None):
+    """Its sizes or its steps vary. Only with the default allocator: other programs are for the others."""
+    return Program(framework, name, file or name.replace("-", "_") + ".py", arguments, 24, OF_PYTORCH)
+
+
 def hugging_face(name, *arguments):
     return Program("transformers", name, "hugging_face.py", arguments, 20)
 
@@ -57,6 +62,9 @@ PROGRAMS = [
     sharded("ddp", 4, OF_PYTORCH),
     sharded("fsdp", 4, OF_PYTORCH),
     hugging_face("trainer"),
+    varying("lora", framework="peft"),
+    varying("lora-8", "--pad-to", "8", framework="peft", file="lora.py"),
+    varying("lora-32", "--pad-to", "32", framework="peft", file="lora.py"),
     # PyTorch 2.15 asks NVML about expandable segments, which softcuda does not have.
     Program("torch.compile", "compiled", "compiled.py", (), 20, ("expandable",)),
     nanogpt("nanogpt", "--dtype=float32"),

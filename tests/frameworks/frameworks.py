@@ -110,4 +110,4 @@ class Tinygrad(Framework):
 
 
 FRAMEWORKS = {"pytorch": PyTorch(), "pytorch-wheel": PyTorch("torch"), "transformers": PyTorch("transformers"),
-              "torch.compile": Compiled(), "nanogpt": NanoGPT(), "tinygrad": Tinygrad()}
+              "peft": PyTorch("transformers", "peft"), "torch.compile": Compiled(), "nanogpt": NanoGPT(), "tinygrad": Tinygrad()}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a script that starts a framework's Python on the software device, for programs of one's own: `./torch.sh train.py`.
 
-usage: python.py BUILD FRAMEWORK FILE     FRAMEWORK: pytorch, pytorch-wheel, transformers, torch.compile or tinygrad
+usage: python.py BUILD FRAMEWORK FILE     FRAMEWORK: pytorch, pytorch-wheel, transformers, peft, torch.compile or tinygrad
 
 With `sluice run`, which preloads libsluice.so, it runs with sluice: `BUILD/tools/sluice run --budget 64M -- ./torch.sh train.py`.
 Exit status 77: the framework cannot be had here.

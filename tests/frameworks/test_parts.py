@@ -127,7 +127,7 @@ class Output(unittest.TestCase):
 class Packages(unittest.TestCase):
     def test_each_package_has_a_hash(self):
         """Otherwise another package than the one that was looked at is run."""
-        for name in ("tinygrad", "transformers", "torch"):
+        for name in ("tinygrad", "transformers", "peft", "torch"):
             for line in wheels.requirements(name).read_text(encoding="utf-8").splitlines():
                 self.assertRegex(line, r"^\S+==\S+ --hash=sha256:[0-9a-f]{64}$")
 
