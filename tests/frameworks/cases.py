@@ -67,6 +67,7 @@ PROGRAMS = [
     varying("lora-32", "--pad-to", "32", framework="peft", file="lora.py"),
     varying("graph-network"),
     varying("mixtral", framework="transformers"),
+    varying("scaler"),
     # PyTorch 2.15 asks NVML about expandable segments, which softcuda does not have.
     Program("torch.compile", "compiled", "compiled.py", (), 20, ("expandable",)),
     nanogpt("nanogpt", "--dtype=float32"),
