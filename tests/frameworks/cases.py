@@ -71,6 +71,7 @@ PROGRAMS = [
     varying("trainer-varying", framework="transformers"),
     varying("vision-transformer"),
     varying("residual"),
+    varying("adversarial"),
     # PyTorch 2.15 asks NVML about expandable segments, which softcuda does not have.
     Program("torch.compile", "compiled", "compiled.py", (), 20, ("expandable",)),
     nanogpt("nanogpt", "--dtype=float32"),
