@@ -72,6 +72,7 @@ PROGRAMS = [
     varying("vision-transformer"),
     varying("residual"),
     varying("adversarial"),
+    varying("language-lstm"),
     # PyTorch 2.15 asks NVML about expandable segments, which softcuda does not have.
     Program("torch.compile", "compiled", "compiled.py", (), 20, ("expandable",)),
     nanogpt("nanogpt", "--dtype=float32"),
