@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -50,7 +51,9 @@ class Run:
 
     def __init__(self, folder, suffix=""):
         self.folder, self.trace = folder, folder / f"trace{suffix}.slt"
-        self.status = json.loads((folder / "done.json").read_text(encoding="utf-8"))["status"]
+        done = json.loads((folder / "done.json").read_text(encoding="utf-8"))
+        # Of all its processes; None: the run is older than this figure.
+        self.status, self.processor_seconds = done["status"], done.get("processor_seconds")
         output = folder / f"output{suffix}"
         self.output = output.read_text(encoding="utf-8") if output.exists() else ""
         self.steps = [float(found) / 1e3 for found in STEP.findall(self.output)]
@@ -97,6 +100,12 @@ def load(path):
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return None
+
+
+def processor_seconds():
+    """Of all processes that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class Bench:
@@ -172,6 +181,7 @@ class Bench:
                          "SLUICE_TRACE": folder / "trace.slt"}
         command = [str(word) for word in self.command(program, variables, sluice, folder)]
         (folder / "command").write_text(shlex.join(command) + "\n", encoding="utf-8")
+        before = processor_seconds()
         with open(folder / "output", "w", encoding="utf-8") as output:
             try:
                 status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
@@ -179,4 +189,5 @@ class Bench:
             except subprocess.TimeoutExpired:
                 status = None
         # At the very end: what was broken off is run once more.
-        (folder / "done.json").write_text(json.dumps({"status": status}), encoding="utf-8")
+        done = {"status": status, "processor_seconds": processor_seconds() - before}
+        (folder / "done.json").write_text(json.dumps(done), encoding="utf-8")
