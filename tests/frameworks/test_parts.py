@@ -17,6 +17,7 @@ import figures
 import frameworks
 import run
 import running
+import varying
 import wheels
 
 
@@ -91,6 +92,25 @@ class Figures(unittest.TestCase):
         self.assertIs(figures.is_kept(holding((102 << 20) + 1), 100 << 20), False)
         self.assertIs(figures.is_kept(holding(100 << 20, (102 << 20) + 1), 100 << 20), False)
         self.assertIsNone(figures.is_kept(holding(None, 1), 1))
+
+
+class Varying(unittest.TestCase):
+    RECORDS = [line.split() for line in (
+        "9 0.1 1 decision plan begun nothing is planned launch=9", "10 0.1 1 decision plan discarded misprediction first=9 left=3 carried_out=1",
+        "11 0.1 1 decision plan begun the present one ends launch=11", "11 0.1 1 decision plan carried out first=9 launches=9 evictions=0 fetches=1",
+        "12 0.1 1 decision plan discarded made too late first=9 left=3 carried_out=0", "13 0.1 1 decision misprediction access expected=1 came=2",
+        "14 0.1 1 decision plan discarded misprediction first=9 left=3 carried_out=0")]
+
+    def test_decisions_about_plans(self):
+        """Otherwise plans carried out, or what a misprediction was about, count as plans begun or discarded."""
+        self.assertEqual([tick for tick, _ in varying.decisions(self.RECORDS, "begun")], [9, 11])
+        self.assertEqual(varying.reasons(varying.decisions(self.RECORDS, "discarded")), "3; 2 misprediction; 1 made too late")
+        self.assertEqual(varying.reasons([]), "0")
+
+    def test_shares(self):
+        """Otherwise what came late or was used in place counts as foreseen, or a program that fits has a share."""
+        self.assertEqual(varying.foreseen({"plan": 6, "demand": 1, "late": 1}, 4), [0.5, 0.75])
+        self.assertEqual(varying.foreseen({"plan": 0, "demand": 0, "late": 0}, 4), [0, None])
 
 
 class Verdict(unittest.TestCase):
