@@ -166,7 +166,10 @@ void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
     sl_budget_say_exceeded(&core->budget);
     uint64_t expected = sl_predictor_expected_note(core->history.predictor);
     core->placement.slots[slot].number = ++core->placement.allocations;
-    if (core->placement.names.vary) sl_predictor_prefer_near(core->history.predictor);
+    if (core->placement.names.vary && !core->history.vary) {
+        core->history.vary = true;
+        sl_predictor_prefer_near(core->history.predictor);
+    }
     feed_slot(core, SL_SYMBOL_ALLOC, slot, sl_slot_name(&core->placement, slot));
     if (!core->placement.noted) note_place(core, expected, slot);
     sl_record_slabs(&core->recorder);

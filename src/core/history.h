@@ -68,6 +68,7 @@ struct sl_history {
     sl_symbol seen;              /* all symbols that came are less: they are numbered as they come first */
     uint64_t moves;              /* placement.moves at the last allocation */
     uint64_t strays;             /* allocations placed in another chunk than predicted */
+    bool vary;                   /* sizes do, from step to step */
     uint64_t iteration_end;
     uint32_t iterations;   /* number of ended iterations */
     size_t primed_symbols; /* taken from a profile at the start */

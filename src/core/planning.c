@@ -92,8 +92,10 @@ static bool find_time(struct sl_planning *planning)
     size_t serve = schedule->steps.serve,
            lead = planning->lead_eighths ? serve * planning->lead_eighths / EIGHTHS : 1;
     size_t between = LAUNCHES_BETWEEN_PLANS;
-    /* It takes over as soon as it is made. */
-    if (!sl_forecast_may_continue(&planning->forecast) && serve / 2 > between) between = serve / 2;
+    /* Where allocations stray, a plan cannot follow the present one, but replaces it as soon as it is made.
+     */
+    if (planning->core->history.vary && !sl_forecast_may_continue(&planning->forecast) && serve / 2 > between)
+        between = serve / 2;
     return (!planning->planner || now >= planning->begun_at + between) && now + lead >= schedule->end_tick &&
            judge(planning);
 }

@@ -23,6 +23,9 @@
 /* If no layout is better by plans without attempts, which from some states take equally long whatever the
  * layout, plans with so many compare fewer layouts: each costs as much as so many plans without. */
 enum { FEW_ATTEMPTS = 4, COST_OF_ATTEMPTS = 8 };
+/* Where sizes vary: a layout for others is looked for so many periods after the last one, if so many of its
+ * allocations strayed. */
+enum { PERIODS_BETWEEN = 2, PART_THAT_STRAYS = 32 };
 #define MOST_TRIES 6 /* at intervals that double, from one period on */
 /* A layout must be better by at least one part in this. */
 enum { PART_THAT_PAYS = 100 };
@@ -339,11 +342,20 @@ static bool improve(struct maker *m, unsigned tries)
     return better;
 }
 
+/* Whether many allocations came to lie elsewhere since the last try. Where sizes vary, a step of the largest
+ * sizes so far leaves a layout without room behind. */
+static bool has_strayed(const struct sl_relayout *relayout, const struct sl_history *history, size_t period)
+{
+    return history->vary && history->fed >= relayout->tried_at + PERIODS_BETWEEN * period &&
+           history->strays - relayout->strays > period / PART_THAT_STRAYS;
+}
+
 bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_history *history)
 {
     size_t period = sl_predictor_period(history->predictor);
-    return SL_HAS(RELAYOUT) && relayout->tries < MOST_TRIES && history->fed >= relayout->due_at &&
-           !history->interleaved && period && period <= MOST_PERIOD && history->streak >= period &&
+    bool first = relayout->tries < MOST_TRIES && history->fed >= relayout->due_at;
+    return SL_HAS(RELAYOUT) && (first || has_strayed(relayout, history, period)) && !history->interleaved &&
+           period && period <= MOST_PERIOD && history->streak >= period &&
            period == sl_predictor_distance(history->predictor);
 }
 
@@ -378,6 +390,8 @@ void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, const sl_sy
     relayout->waited |= predicted;
     relayout->due_at = core->history.fed + (wait ? wait : (uint64_t)m.period << relayout->tries++);
     if (!predicted || wait) return;
+    relayout->tried_at = core->history.fed;
+    relayout->strays = core->history.strays;
     measure(&m);
     if (reserve(&m) && add_tiny(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&
         (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m, relayout->tries)) {

@@ -228,7 +228,7 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
         if (sl_is_expected_resized(scanner, launch, expected))
             sl_symbols_widen(scanner->symbols, expected, scanner->resolved);
         else if (sl_is_expected_in_any_size(scanner, launch, expected))
-            sl_symbols_replace(scanner->symbols, expected, scanner->resolved);
+            sl_symbols_replace(scanner->symbols, expected, shape, scanner->resolved);
         else
             usage->symbol = sl_symbols_intern(scanner->symbols, signature, record, scanner->resolved);
         usage->came_as_expected = usage->symbol == expected;

@@ -44,21 +44,28 @@ static bool reserve(struct sl_symbols *symbols, uint32_t accesses)
                       sizeof *symbols->accesses);
 }
 
+/* The symbol's record is now of a launch of other slots, perhaps in another size. */
+static void change(struct sl_symbol_record *record, uint64_t shape)
+{
+    record->shape = shape;
+    record->recorded = 0; /* the trace gets the accesses again */
+    free(record->cached);
+    record->cached = NULL;
+}
+
 /* Updates the slots of the symbol's accesses from its latest occurrence, where their names are the same. */
-static void follow(const struct sl_symbols *symbols, struct sl_symbol_record *record,
+static void follow(const struct sl_symbols *symbols, struct sl_symbol_record *record, uint64_t shape,
                    const struct sl_access *accesses)
 {
     struct sl_access *own = &symbols->accesses[record->first_access];
+    bool changed = false;
     for (uint32_t a = 0; a < record->access_count; a++) {
         bool same = own[a].name == accesses[a].name && own[a].where == accesses[a].where;
         if (!same || (own[a].slot == accesses[a].slot && own[a].offset == accesses[a].offset)) continue;
-        own[a].slot = accesses[a].slot;
-        own[a].offset = accesses[a].offset;
-        own[a].bytes = accesses[a].bytes;
-        own[a].threads = accesses[a].threads;
-        own[a].at_least = accesses[a].at_least;
-        record->recorded = 0; /* the trace gets the accesses again */
+        own[a] = accesses[a];
+        changed = true;
     }
+    if (changed) change(record, shape);
 }
 
 sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, struct sl_symbol_record record,
@@ -68,7 +75,7 @@ sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, stru
     uint32_t known = sl_map_get(&symbols->by_hash, signature);
     if (known != SL_NONE) {
         if (symbols->records[known].access_count == record.access_count)
-            follow(symbols, &symbols->records[known], accesses);
+            follow(symbols, &symbols->records[known], record.shape, accesses);
         return known;
     }
     if (!reserve(symbols, record.access_count) || !sl_map_put(&symbols->by_hash, signature, symbols->count))
@@ -95,11 +102,12 @@ void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct
     }
 }
 
-void sl_symbols_replace(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses)
+void sl_symbols_replace(struct sl_symbols *symbols, sl_symbol symbol, uint64_t shape,
+                        const struct sl_access *accesses)
 {
     struct sl_symbol_record *record = &symbols->records[symbol];
     memcpy(&symbols->accesses[record->first_access], accesses, record->access_count * sizeof *accesses);
-    record->recorded = 0; /* the trace gets the accesses again */
+    change(record, shape);
 }
 
 void sl_symbols_narrow(struct sl_symbols *symbols, sl_symbol symbol, const bool *kept, uint64_t signature)

@@ -76,8 +76,9 @@ sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, stru
 /* Widens the symbol's accesses to those of `accesses`, the same launch in another size. */
 void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses);
 
-/* The symbol has these accesses from now on, of which there are as many. */
-void sl_symbols_replace(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses);
+/* The symbol is of a launch with this shape and these accesses, of which there are as many, from now on. */
+void sl_symbols_replace(struct sl_symbols *symbols, sl_symbol symbol, uint64_t shape,
+                        const struct sl_access *accesses);
 
 /* Keeps only those accesses of the symbol for which `kept` is set, and makes it known under `signature`
  * too. */
