@@ -5,8 +5,9 @@
 #include "base/check.h"
 #include "base/grow.h"
 
-/* Sizes vary once so many came after the first step, and more than a part of the sites. */
-enum { LEAST_MORE_SIZES = 16, PART_OF_SITES = 4 };
+/* Sizes vary once so many came, and more than a part of the sites, from sites to which later steps brought so
+ * many times as many sizes as the first one: that a round's last batch is smaller is no reason. */
+enum { TIMES_AS_MANY = 2, LEAST_MORE_SIZES = 16, PART_OF_SITES = 4 };
 
 void sl_site_names_free(struct sl_site_names *names)
 {
@@ -28,8 +29,8 @@ static bool add_sites(struct sl_site_names *names, uint32_t site, uint64_t alloc
     return true;
 }
 
-/* Whether the first step is surely over: as many allocations again were made since most sites were known. In
- * it all sizes are new. */
+/* Whether the first step is over, in which all sizes are new: as many allocations again were made since
+ * most sites were known. */
 static bool is_later_step(const struct sl_site_names *names, uint64_t allocations)
 {
     uint64_t most_known_at = names->sites[(uint64_t)names->count * 3 / 4].first_at;
@@ -41,9 +42,13 @@ bool sl_site_names_note_size(struct sl_site_names *names, uint32_t site, bool ti
     if (!add_sites(names, site, allocations)) return false;
     struct sl_site_sizes *sizes = &names->sites[site];
     sizes->by_number |= !tiny;
-    names->more_sizes += sizes->sizes++ && is_later_step(names, allocations);
+    if (is_later_step(names, allocations) && sizes->sizes)
+        sizes->later++;
+    else
+        sizes->sizes++;
+    names->more_sizes += sizes->later >= TIMES_AS_MANY * sizes->sizes;
     names->vary |= names->more_sizes >= LEAST_MORE_SIZES && names->more_sizes > names->count / PART_OF_SITES;
-    sizes->varies |= names->vary && sizes->freed && sizes->sizes > 1;
+    sizes->varies |= names->vary && sizes->freed && sizes->later;
     return true;
 }
 

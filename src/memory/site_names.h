@@ -10,7 +10,8 @@
 struct sl_site_names {
     struct sl_site_sizes {
         uint64_t first_at; /* allocations before its first one */
-        uint32_t sizes;    /* that it allocated */
+        uint32_t sizes;    /* that it allocated in its first step */
+        uint32_t later;    /* further ones since */
         bool freed;        /* one of its allocations was freed */
         bool varies;
         bool by_number;         /* not by age: it allocated more than tiny ones */
@@ -20,7 +21,7 @@ struct sl_site_names {
         uint32_t lowest_free; /* all lower numbers are in use */
     } * sites;                /* by index of the site, see site_groups.h */
     uint32_t count, capacity;
-    uint32_t more_sizes; /* further sizes of known sites after the first step */
+    uint32_t more_sizes; /* of sites that vary */
     bool vary;           /* sizes vary from step to step */
 };
 

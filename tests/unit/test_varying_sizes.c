@@ -10,7 +10,7 @@
 #include "core/core.h"
 #include "core_fixture.h"
 
-enum { LAYERS = 24, LENGTHS = 13, LEARNED = 12, STEPS = 30 };
+enum { LAYERS = 24, LENGTHS = 13, LEARNED = 20, STEPS = 40 };
 
 static const uint32_t offsets[] = {0, 8, 16}, sizes[] = {8, 8, 8};
 static const struct sl_host_kernel forward = {"forward", 3, offsets, sizes},
