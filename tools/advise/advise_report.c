@@ -46,6 +46,8 @@ static void print_run(const struct situation *s, FILE *to)
     plan_tell_driver(to, &s->setting.driver);
     if (!s->job->programs[0].steps)
         fputs("No training steps were found: an iteration is what repeats, and may be several steps.\n", to);
+    const char *doubt = replay_doubt(s->job->programs);
+    if (doubt) fprintf(to, "%s\n", doubt);
     if (s->streams > 1)
         fprintf(
             to,
@@ -184,6 +186,7 @@ void advise_print_json(const struct advise_report *report, FILE *to)
     json_number(&json, "ranks", s->job->count);
     json_number(&json, "steps", s->now.iteration_count);
     json_bool(&json, "training_steps", s->job->programs[0].steps);
+    json_text(&json, "doubt", replay_doubt(s->job->programs));
     json_number(&json, "launches", s->launches);
     json_number(&json, "guessed", s->guessed);
     json_number(&json, "streams", s->streams);

@@ -228,6 +228,7 @@ bool plan_print_text(const struct plan_report *report)
         printf("These step times may be far off: the times of %" PRIu64 " %% of the launches are guessed.\n"
                "sluice run --trace-sample 1 --trace FILE -- COMMAND records them.\n",
                100 * guessed / launches);
+    if (replay_doubt(report->job->ranks)) puts(replay_doubt(report->job->ranks));
     putchar('\n');
     if (!print_table(report) || !print_ranks(report)) return false;
     print_waste(report);
@@ -333,6 +334,7 @@ void plan_json(struct json *json, const char *key, const struct plan_report *rep
     json_object(json, key, true);
     json_bool(json, "complete", complete);
     json_bool(json, "steps", report->job->ranks->steps);
+    json_text(json, "doubt", replay_doubt(report->job->ranks));
     json_number(json, "launches", launches);
     json_number(json, "guessed", guessed);
     json_number(json, "peak_bytes", plan_job_peak(report->job));

@@ -96,7 +96,7 @@ static void take_figures(const struct model *model, const struct steady *steady,
 static bool find_steady(const struct model *model, const struct phases *phases, uint64_t need_bytes,
                         struct steady *out)
 {
-    if (training_find(model, phases, need_bytes, out)) return true;
+    if (training_steady(model, phases, need_bytes, out)) return true;
     enum steady_kind kind = steady_kind_of(model, phases, STEADY_STEPS);
     if (kind != STEADY_RUN) steady_find(model, phases, kind, out);
     return kind != STEADY_RUN;

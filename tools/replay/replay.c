@@ -47,11 +47,13 @@ static int by_time(const void *a, const void *b)
     return (x->took_ns > y->took_ns) - (x->took_ns < y->took_ns);
 }
 
-/* The median of the last iterations. */
+/* The median of the last iterations, without those in which the core learned; if it only learned, the last.
+ */
 static void find_steady(struct replay_result *result)
 {
-    uint32_t count = result->iteration_count;
-    uint32_t last = count < 2 * LAST_FOR_STEADY ? (count + 1) / 2 : LAST_FOR_STEADY;
+    uint32_t count = result->iteration_count, last = count ? 1 : 0;
+    if (count > REPLAY_LEARNING) last = count - REPLAY_LEARNING;
+    if (last > LAST_FOR_STEADY) last = LAST_FOR_STEADY;
     struct replay_iteration sorted[LAST_FOR_STEADY];
     memcpy(sorted, result->iterations + count - last, last * sizeof(*sorted));
     qsort(sorted, last, sizeof(*sorted), by_time);

@@ -24,6 +24,7 @@ enum {
 #else
     REPLAY_ITERATIONS = 24, /* maximum number of simulated iterations */
 #endif
+    REPLAY_LEARNING = 3, /* the first iterations, in which the core learns the program */
 };
 
 /* The replayed part of a trace, the same for all settings. */
@@ -35,6 +36,7 @@ struct replay_program {
         *borders; /* launches at which iterations begin, and the end of the last one; within `launches` */
     uint32_t border_count;
     bool steps; /* iterations are training steps, found as by trace phases; else the core's own iterations */
+    bool alike; /* the last ones in the trace are, as training_find tells */
     bool whole; /* it reaches the end of the trace */
     uint64_t *shape_ns;     /* time of the launches of each shape */
     uint8_t *class_of_slot; /* enum memory_class of most of its bytes */
@@ -65,6 +67,9 @@ bool replay_prepare(const struct model *model, struct replay_program *out);
 bool replay_prepare_ranks(const struct model *const *models, size_t count,
                           const struct replay_meetings *meetings, struct replay_program *out);
 void replay_free(struct replay_program *program);
+
+/* Why the figures of a step may be wrong, in a line; NULL: they are sound. */
+const char *replay_doubt(const struct replay_program *program);
 
 struct sl_sim_meetings; /* sim/sim_clock.h */
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "tools/analyses/launch_times.h"
+#include "tools/analyses/training.h"
 #include "tools/model/sorted.h"
 #include "tools/phases/phases.h"
 #include "tools/replay/replay_prepare.h"
@@ -101,6 +102,51 @@ static bool find_times(struct replay_program *program)
     return good;
 }
 
+static uint64_t last_tick(const struct replay_program *program)
+{
+    return program->launches ? program->model->launches.at[program->launches - 1].tick : 0;
+}
+
+static bool list_deaths(struct replay_program *program)
+{
+    const struct model *model = program->model;
+    uint64_t end = last_tick(program);
+    free(program->deaths);
+    program->death_count = 0;
+    program->deaths = calloc(model->lives.count + 1, sizeof(*program->deaths));
+    if (!program->deaths) return false;
+    for (size_t i = 0; i < model->lives.count; i++) {
+        const struct model_life *life = &model->lives.at[i];
+        if (life->died_ns == MODEL_ALWAYS || life->died_tick > end) continue;
+        program->deaths[program->death_count++] = (struct replay_death){life->died_ns, (uint32_t)i};
+    }
+    return sort_by_key(program->deaths, program->death_count, sizeof(*program->deaths),
+                       offsetof(struct replay_death, time_ns));
+}
+
+/* Sets the deaths and the peak of live bytes, for the launches that are replayed, or so far may be. Births
+ * are sorted, too. */
+static bool find_peak(struct replay_program *program)
+{
+    const struct model *model = program->model;
+    uint64_t live = 0, end = last_tick(program);
+    size_t death = 0;
+    if (!list_deaths(program)) return false;
+    program->peak_bytes = 0;
+    for (size_t i = 0; i < model->lives.count; i++) {
+        const struct model_life *life = &model->lives.at[i];
+        if (life->born_tick > end && !life->born_before) continue;
+        while (death < program->death_count && program->deaths[death].time_ns <= life->born_ns) {
+            const struct model_life *dead = &model->lives.at[program->deaths[death++].life];
+            uint64_t bytes = model->slots.at[dead->slot].bytes;
+            live -= bytes < live ? bytes : live;
+        }
+        if (__builtin_add_overflow(live, model->slots.at[life->slot].bytes, &live)) live = UINT64_MAX;
+        if (live > program->peak_bytes) program->peak_bytes = live;
+    }
+    return true;
+}
+
 static void add_border(struct replay_program *program, uint32_t launch)
 {
     if (program->border_count && program->borders[program->border_count - 1] >= launch) return;
@@ -109,37 +155,104 @@ static void add_border(struct replay_program *program, uint32_t launch)
 }
 
 /* The work between two steps (zeroing of gradients) may be missing after the last step. The last step counts
- * only if this work is as long as before. */
+ * only if this work is as long as before, or if there is but one other, which may be unlike all that follow.
+ */
 static void add_end(struct replay_program *program, uint32_t end)
 {
     uint32_t count = program->border_count, *borders = program->borders;
-    if (count > 1 && end - borders[count - 1] != borders[count - 1] - borders[count - 2]) return;
+    if (count > 2 && end - borders[count - 1] != borders[count - 1] - borders[count - 2]) return;
     add_border(program, end);
 }
 
-/* The borders are training steps if there are any; otherwise the core's iterations that ended during the
- * recording. */
+static void take_steps(struct replay_program *program, const struct phases *phases)
+{
+    uint32_t end = 0;
+    for (uint32_t s = 0; s < phases->step_count; s++) {
+        if (!phases->steps[s].whole) continue;
+        add_border(program, phases->steps[s].begin);
+        end = phases->steps[s].end;
+    }
+    if (end) add_end(program, end);
+    program->steps = program->border_count > 1;
+}
+
+/* Takes the last repetitions instead if they hold more of the trace. */
+static void take_repetitions(struct replay_program *program, const struct repetitions *found)
+{
+    uint32_t covered =
+        program->border_count ? program->borders[program->border_count - 1] - program->borders[0] : 0;
+    if (found->at[found->count - 1].end - found->at[0].begin <= covered) return;
+    program->steps = false;
+    program->border_count = 0;
+    add_border(program, found->at[0].begin);
+    for (uint32_t i = 0; i < found->count; i++) add_border(program, found->at[i].end);
+}
+
+/* Far behind the start of a long trace, they would take too long to reach. */
+static bool is_near_enough(const struct repetitions *found)
+{
+    return found->count && found->at[0].begin < ENOUGH_LAUNCHES;
+}
+
+/* What the core saw end, for a program whose steps the phases do not tell: repetitions that are alike, or
+ * else those that use much of the memory, or else all. */
+static bool find_repetitions(struct replay_program *program, const struct phases *phases)
+{
+    const struct model *model = program->model;
+    struct repetitions found;
+    bool good =
+        training_find(model, phases, STEADY_REPETITIONS, program->peak_bytes, TRAINING_SAME_LAUNCHES, &found);
+    program->alike = good && is_near_enough(&found);
+    if (good && !program->alike) {
+        free(found.at);
+        good = training_find(model, phases, STEADY_REPETITIONS, program->peak_bytes, TRAINING_UNLIKE, &found);
+    }
+    if (good && is_near_enough(&found)) take_repetitions(program, &found);
+    free(found.at);
+    bool taken = program->border_count > 1;
+    for (size_t i = 0; good && !taken && i < model->iterations.count; i++)
+        add_border(program, model_launches_to_tick(model, model->iterations.at[i].tick));
+    return good;
+}
+
+/* Whether the last steps are alike. Their launches may differ, as by the lengths of batches. */
+static bool compare_steps(struct replay_program *program, const struct phases *phases)
+{
+    struct repetitions found;
+    bool good = training_find(program->model, phases, STEADY_STEPS, program->peak_bytes, TRAINING_SAME_MEMORY,
+                              &found);
+    program->alike = good && found.count;
+    free(found.at);
+    return good;
+}
+
 bool replay_find_borders(struct replay_program *program)
 {
     const struct model *model = program->model;
     struct phases phases = {0};
     program->borders = calloc(REPLAY_ITERATIONS + 1, sizeof(*program->borders));
     if (!program->borders) return false;
-    bool good = phases_find(model, &phases);
+    program->launches = (uint32_t)model->launches.count;
+    bool good = phases_find(model, &phases) && find_peak(program);
     if (good) program->class_of_slot = phases_class_of_slots(model, &phases);
     good = good && program->class_of_slot;
-    program->steps = good && phases.step_count > 2;
-    uint32_t end = 0;
-    for (uint32_t s = 0; program->steps && s < phases.step_count; s++) {
-        if (!phases.steps[s].whole) continue;
-        add_border(program, phases.steps[s].begin);
-        end = phases.steps[s].end;
-    }
-    if (end) add_end(program, end);
+    if (good) take_steps(program, &phases);
+    if (good)
+        good = phases.step_count > 2 && program->steps ? compare_steps(program, &phases)
+                                                       : find_repetitions(program, &phases);
     phases_free(&phases);
-    for (size_t i = 0; good && !program->steps && i < model->iterations.count; i++)
-        add_border(program, model_launches_to_tick(model, model->iterations.at[i].tick));
     return good;
+}
+
+const char *replay_doubt(const struct replay_program *program)
+{
+    bool few = program->border_count <= REPLAY_LEARNING + 1;
+    if (!program->alike && !(program->steps && few))
+        return "What was replayed may be parts of training steps, or the steps change: the last ones are not "
+               "alike.";
+    return few ? "Too few steps were replayed to tell: the first may be unlike the others, and sluice learns "
+                 "during the first ones. 6 steps usually tell."
+               : NULL;
 }
 
 uint32_t replay_enough_borders(const struct replay_program *program)
@@ -160,11 +273,6 @@ static void limit(struct replay_program *program, uint32_t border_count)
     program->launches = border_count ? program->borders[border_count - 1] : 0;
 }
 
-static uint64_t last_tick(const struct replay_program *program)
-{
-    return program->launches ? program->model->launches.at[program->launches - 1].tick : 0;
-}
-
 static void count_lost(struct replay_program *program)
 {
     const struct model *model = program->model;
@@ -172,45 +280,10 @@ static void count_lost(struct replay_program *program)
         if (model->gaps.at[i].tick <= last_tick(program)) program->lost += model->gaps.at[i].lost;
 }
 
-static bool list_deaths(struct replay_program *program)
-{
-    const struct model *model = program->model;
-    uint64_t end = last_tick(program);
-    program->deaths = calloc(model->lives.count + 1, sizeof(*program->deaths));
-    if (!program->deaths) return false;
-    for (size_t i = 0; i < model->lives.count; i++) {
-        const struct model_life *life = &model->lives.at[i];
-        if (life->died_ns == MODEL_ALWAYS || life->died_tick > end) continue;
-        program->deaths[program->death_count++] = (struct replay_death){life->died_ns, (uint32_t)i};
-    }
-    return sort_by_key(program->deaths, program->death_count, sizeof(*program->deaths),
-                       offsetof(struct replay_death, time_ns));
-}
-
-/* Finds the peak of live bytes. Deaths and births are each sorted. */
-static void find_peak(struct replay_program *program)
-{
-    const struct model *model = program->model;
-    uint64_t live = 0, end = last_tick(program);
-    size_t death = 0;
-    for (size_t i = 0; i < model->lives.count; i++) {
-        const struct model_life *life = &model->lives.at[i];
-        if (life->born_tick > end && !life->born_before) continue;
-        while (death < program->death_count && program->deaths[death].time_ns <= life->born_ns) {
-            const struct model_life *dead = &model->lives.at[program->deaths[death++].life];
-            uint64_t bytes = model->slots.at[dead->slot].bytes;
-            live -= bytes < live ? bytes : live;
-        }
-        if (__builtin_add_overflow(live, model->slots.at[life->slot].bytes, &live)) live = UINT64_MAX;
-        if (live > program->peak_bytes) program->peak_bytes = live;
-    }
-}
-
 bool replay_complete(struct replay_program *out, uint32_t border_count)
 {
     limit(out, border_count);
-    if (!find_times(out) || !list_deaths(out)) return false;
-    find_peak(out);
+    if (!find_times(out) || !find_peak(out)) return false;
     count_lost(out);
     return true;
 }

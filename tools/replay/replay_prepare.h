@@ -4,8 +4,8 @@
 
 #include "tools/replay/replay.h"
 
-/* Sets the borders of the iterations in the trace, `steps` and `class_of_slot`. Precondition: only `model` is
- * set. False: out of memory, as below. */
+/* Sets the borders of the iterations in the trace, `steps`, `alike` and `class_of_slot`. Precondition: only
+ * `model` is set. False: out of memory, as below. */
 bool replay_find_borders(struct replay_program *program);
 
 /* Number of borders that suffice for a prediction; UINT32_MAX: all of them. */

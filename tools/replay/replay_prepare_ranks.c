@@ -73,6 +73,7 @@ static void share_borders(const struct replay_meetings *meetings, const struct w
     for (size_t r = 0; r < meetings->ranks; r++) {
         programs[r].border_count = count;
         programs[r].steps = programs[leader].steps;
+        programs[r].alike = programs[leader].alike;
     }
 }
 

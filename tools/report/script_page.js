@@ -152,6 +152,7 @@ function showBudget(t) {
         make("text", today < right / 2 ? {x: x(today) + 5, y: above + 10} : {x: x(today) - 5, y: above + 10, "text-anchor": "end"}, `today ${bytesText(today)}`));
     }}),
   today >= need && note(`Today's budget, ${bytesText(today)}, holds all that the program needs.`),
+  plan.doubt && note(plan.doubt),
   table("Predictions", ["#budget", "#of the need", "#step", "#slower", "#in", "#out", "#zero-copy", "#stall", "#misses"], rows),
   note(`${countText(made.length ? made[0].iterations : 0)} ${plan.steps ? "steps" : "iterations"} were replayed; the link carries ${rateText(first.link_in)} in and ${rateText(first.link_out)} out. ` +
     `${data.plan.command} FILE... prints the same; without --no-least it also seeks the least budget that suffices.`));

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "tools/analyses/training.h"
 #include "trace_file.h"
 #include "training.h"
 
@@ -107,9 +108,9 @@ static void make_iterations(uint32_t count, uint32_t launches, const char *slots
     }
 }
 
-static struct model *model_of(void)
+static struct model *model_of(bool ended)
 {
-    struct trace_bytes bytes = trace_build(trace.events, trace.count, trace.count, true);
+    struct trace_bytes bytes = trace_build(trace.events, trace.count, trace.count, ended);
     FILE *stream = fmemopen(bytes.bytes, bytes.size, "rb");
     struct sl_trace_reader *reader;
     struct sl_trace_problem problem;
@@ -130,10 +131,10 @@ static uint32_t find(uint64_t need_bytes)
     work(1, "");
     end_step(true);
     end_iteration();
-    struct model *model = model_of();
+    struct model *model = model_of(true);
     struct phases phases = {.steps = trace.steps, .step_count = trace.step_count};
     memset(&found, 0xff, sizeof found);
-    uint32_t number = training_find(model, &phases, need_bytes, &found);
+    uint32_t number = training_steady(model, &phases, need_bytes, &found);
     assert_int_equal(number, found.total);
     model_close(model);
     return number;
@@ -441,9 +442,9 @@ static void copies_and_memsets_alone_are_no_steps(void **state)
     }
     assert_int_equal(find(0), 0);
     forget(NULL);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         launch(SL_LAUNCH_COPY);
-        launch(SL_LAUNCH_GRAPH);
+        launch(i < 2 ? SL_LAUNCH_MEMSET : SL_LAUNCH_GRAPH);
         launch(SL_LAUNCH_MEMSET);
         end_step(true);
     }
@@ -452,7 +453,7 @@ static void copies_and_memsets_alone_are_no_steps(void **state)
         end_step(true);
     }
     assert_int_equal(find(0), 4);
-    assert_kept(STEADY_STEPS, 3, 6, 3);
+    assert_kept(STEADY_STEPS, 3, 12, 3);
 }
 
 /* The step's kernel or graph may be its first launch, its last, or all of it. */
@@ -523,6 +524,120 @@ static void the_later_half_is_kept(void **state)
         assert_int_equal(find(100), cases[i].made);
         assert_kept(STEADY_STEPS, cases[i].first, 2 * (cases[i].first - 1), 2);
     }
+}
+
+/* --- for what is replayed */
+
+/* The last launch that training_find tells of *number repetitions. */
+static uint32_t find_all(bool ended, enum training_alike alike, uint32_t *number)
+{
+    struct model *model = model_of(ended);
+    struct repetitions all;
+    assert_true(training_find(model, NULL, STEADY_REPETITIONS, 3000, alike, &all));
+    uint32_t end = all.count ? all.at[all.count - 1].end : 0;
+    *number = all.count;
+    free(all.at);
+    model_close(model);
+    return end;
+}
+
+/* What comes behind the last may be missing otherwise. */
+static void the_last_one_counts_if_a_launch_follows_in_a_trace_with_an_end(void **state)
+{
+    (void)state;
+    uint32_t number;
+    allocate('a', 3000);
+    make_iterations(4, 10, "a");
+    assert_int_equal(find_all(true, TRAINING_SAME_LAUNCHES, &number), 30);
+    work(1, "");
+    assert_int_equal(find_all(true, TRAINING_SAME_LAUNCHES, &number), 40);
+    assert_int_equal(number, 3);
+    assert_int_equal(find_all(false, TRAINING_SAME_LAUNCHES, &number), 30);
+}
+
+/* As steps of batches of different lengths, or whatever uses enough. */
+static void launches_or_nothing_need_be_alike(void **state)
+{
+    (void)state;
+    uint32_t number;
+    allocate('a', 1000);
+    allocate('b', 1000);
+    allocate('p', 999);
+    make_iterations(2, 10, "p");
+    make_iterations(2, 10, "b");
+    make_iterations(1, 10, "a");
+    make_iterations(1, 30, "a");
+    make_iterations(1, 20, "a");
+    make_iterations(1, 20, "p");
+    work(1, "");
+    assert_int_equal(find_all(true, TRAINING_SAME_LAUNCHES, &number), 0);
+    assert_int_equal(find_all(true, TRAINING_SAME_MEMORY, &number), 100);
+    assert_int_equal(number, 3);
+    assert_int_equal(find_all(true, TRAINING_UNLIKE, &number), 100);
+    assert_int_equal(number, 5);
+    make_iterations(1, 10, "b");
+    work(1, "");
+    assert_int_equal(find_all(true, TRAINING_SAME_MEMORY, &number), 0); /* one is like no other */
+}
+
+/* Three steps, and a last repetition that differs: in its launches, in what it uses or leaves. */
+static uint32_t find_several(uint32_t launches, const char *slots, uint64_t left)
+{
+    uint32_t number;
+    forget(NULL);
+    allocate('a', 9000);
+    allocate('b', 1000);
+    allocate('c', 1001);
+    allocate('d', 9000);
+    make_iterations(4, 10, "a");
+    work(1, "");
+    allocate('e', left);
+    make_iterations(1, launches - 1, slots);
+    work(1, "");
+    find_all(true, TRAINING_SAME_LAUNCHES, &number);
+    return number;
+}
+
+/* sluice predicts further and further, and sees a repetition end more seldom. */
+static void several_steps_at_the_end_are_left_out(void **state)
+{
+    (void)state;
+    assert_int_equal(find_several(20, "ab", 1), 3);
+    assert_int_equal(find_several(9, "ab", 1), 0); /* it is smaller */
+    assert_int_equal(find_several(20, "ac", 1), 0);
+    assert_int_equal(find_several(20, "d", 1), 0);
+    assert_int_equal(find_several(20, "ab", 100), 0);
+}
+
+/* Otherwise steps behind which the program does something else would be found. */
+static void several_parts_are_no_steps(void **state)
+{
+    (void)state;
+    uint32_t number;
+    allocate('a', 3000);
+    allocate('p', 999);
+    allocate('q', 1);
+    make_iterations(4, 10, "a");
+    make_iterations(1, 10, "p");
+    make_iterations(1, 20, "pq");
+    work(1, "");
+    find_all(true, TRAINING_SAME_LAUNCHES, &number);
+    assert_int_equal(number, 0);
+    find_all(true, TRAINING_UNLIKE, &number);
+    assert_int_equal(number, 1);
+}
+
+/* But for one, they are what the program does now. */
+static void several_steps_twice_are_a_change(void **state)
+{
+    (void)state;
+    uint32_t number;
+    allocate('a', 3000);
+    make_iterations(4, 10, "a");
+    make_iterations(2, 20, "a");
+    work(1, "");
+    assert_int_equal(find_all(true, TRAINING_SAME_LAUNCHES, &number), 80);
+    assert_int_equal(number, 2);
 }
 
 /* --- files */
@@ -619,6 +734,11 @@ int main(void)
         cmocka_unit_test_setup(nothing_alike_is_nothing, forget),
         cmocka_unit_test_setup(a_change_begins_anew, forget),
         cmocka_unit_test(the_later_half_is_kept),
+        cmocka_unit_test_setup(the_last_one_counts_if_a_launch_follows_in_a_trace_with_an_end, forget),
+        cmocka_unit_test_setup(launches_or_nothing_need_be_alike, forget),
+        cmocka_unit_test(several_steps_at_the_end_are_left_out),
+        cmocka_unit_test_setup(several_parts_are_no_steps, forget),
+        cmocka_unit_test_setup(several_steps_twice_are_a_change, forget),
         cmocka_unit_test(steps_of_a_file),
         cmocka_unit_test(files_without_steps),
         cmocka_unit_test(a_file_that_is_not_there),
