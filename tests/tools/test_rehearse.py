@@ -74,12 +74,15 @@ class Rehearse(ToolTest):
         """The slowest rank's step is theirs, as they print it; memory of the host is everybody's."""
         ddp = [os.environ["DDP"], "--data", GPT[2], "--ranks", "2", "--layers", "3", "--width", "256", "--heads", "4", "--context", "32", "--batch", "2",
                "--seed", "7", "--chunk-mib", "2", "--steps", "100", "--zero", "3"]
-        result = self.run_tool("rehearse", "--json", "--ranks", "2", "--steps", "10", "--budget", "16M", "--no-curve", "--", *ddp)
+        result = self.run_tool("rehearse", "--json", "--ranks", "2", "--steps", "30", "--budget", "16M", "--no-curve", "--", *ddp)
         self.assertEqual(result.returncode, 0, result.stderr)
         (card,) = json.loads(result.stdout[result.stdout.index("{\n"):])["cards"]
         self.assertEqual((card["ranks"], card["fits"]), (2, "with sluice"))
-        printed = statistics.median(map(float, STEP.findall(result.stdout)[5:])) / 1e3
-        self.assertAlmostEqual(card["step_seconds"] / printed, 1, delta=0.2)
+        # A step takes twice as long until sluice has learned them, about 15. How many more than 30 are made depends on how busy the machine is,
+        # but the later half, which is measured, lies behind these in any case.
+        printed = list(map(float, STEP.findall(result.stdout)))
+        self.assertGreaterEqual(len(printed), 30)
+        self.assertAlmostEqual(card["step_seconds"] / (statistics.median(printed[len(printed) // 2:]) / 1e3), 1, delta=0.1)
         self.assertGreater(card["host_bytes"], card["need_bytes"])
 
     def interrupt(self, *arguments):
