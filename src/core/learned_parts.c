@@ -57,7 +57,7 @@ static sl_symbol intern_launch(struct sl_core *core, const struct sl_profile *pr
                                          .only_read = from->only_read};
         sl_extents_note(&core->scanner.extents, &core->placement, &accesses[a]);
         uint32_t role = sl_kernels_role(&core->scanner.kernels, accesses[a].parameter, accesses[a].where);
-        signature = sl_signature_add(signature, &accesses[a], role);
+        signature = sl_signature_add(signature, role, accesses[a].name, accesses[a].offset);
     }
     struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH,
                                       .kernel = kernels[symbol->kernel],

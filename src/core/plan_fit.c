@@ -92,7 +92,7 @@ void sl_planning_mispredicted(struct sl_planning *planning, bool alike)
     if (alike) return;
     if (!atomic_load_explicit(&planning->core->schedule.active, memory_order_relaxed)) return;
     if (!planning->core->schedule.steps.symbols || !SL_HAS(GOES_ON) ||
-        (!planning->core->placement.names.vary &&
+        (!planning->core->history.vary &&
          sl_successors_are_needed(planning->core->demand.successors, planning->core->history.fed)))
         sl_planning_cancel(planning, SL_CANCEL_MISPREDICTED);
     else if (!planning->astray_at)

@@ -187,9 +187,8 @@ static uint64_t resolve(struct sl_scanner *scanner, const struct sl_launch *laun
         if (!slot->stream) slot->stream = (uint8_t)(stream + 1);
         usage->access_count++;
         uint32_t role = sl_kernels_role(&scanner->kernels, access->parameter, access->where);
-        struct sl_access named = *access;
-        if (sl_name_is_of_any_size(scanner->placement, access->name)) named.offset = 0;
-        signature = sl_signature_add(signature, &named, role);
+        bool any_size = sl_name_is_of_any_size(scanner->placement, access->name);
+        signature = sl_signature_add(signature, role, access->name, any_size ? 0 : access->offset);
     }
     if (vary && usage->access_count && !launch->footprint) shape = shape_in_any_size(scanner, launch);
     return signature + sl_launch_signature(shape);

@@ -237,7 +237,7 @@ static void narrow(const struct sl_scanner *scanner, sl_symbol symbol, const str
     for (uint32_t a = 0; a < record->access_count; a++) {
         if (!matching->used[a]) continue;
         uint32_t role = sl_kernels_role(&scanner->kernels, accesses[a].parameter, accesses[a].where);
-        signature = sl_signature_add(signature, &accesses[a], role);
+        signature = sl_signature_add(signature, role, accesses[a].name, accesses[a].offset);
     }
     sl_symbols_narrow(scanner->symbols, symbol, matching->used, signature);
 }
@@ -313,7 +313,8 @@ bool sl_is_expected_in_any_size(const struct sl_scanner *scanner, const struct s
 {
     const struct sl_usage *usage = &scanner->usage;
     const struct sl_symbol_record *record = launch_of(scanner, symbol);
-    if (!record || launch->footprint || record->launch_kind != 1 + launch->kind || !usage->access_count ||
+    if (!scanner->placement->names.vary || !record || launch->footprint ||
+        record->launch_kind != 1 + launch->kind || !usage->access_count ||
         record->access_count != usage->access_count || usage->access_count > MOST_OF_ANY_SIZE)
         return false;
     const struct sl_access *accesses = accesses_of(scanner, record);

@@ -63,9 +63,9 @@ static inline uint64_t sl_launch_signature(uint64_t shape)
     return sl_hash_word(SL_SYMBOL_LAUNCH, shape);
 }
 /* `role`: see sl_kernels_role. */
-static inline uint64_t sl_signature_add(uint64_t signature, const struct sl_access *access, uint32_t role)
+static inline uint64_t sl_signature_add(uint64_t signature, uint32_t role, uint32_t name, uint64_t offset)
 {
-    return signature + sl_hash_word(sl_mix((uint64_t)role << 32 | access->name), access->offset);
+    return signature + sl_hash_word(sl_mix((uint64_t)role << 32 | name), offset);
 }
 
 /* The symbol with this signature; a new one gets a copy of the record and its accesses. A known one with as

@@ -123,14 +123,21 @@ static bool is_expected(const struct sl_placement *placement, uint64_t site, uin
     return !slot->live && slot->site == site && slot->bytes == bytes && suits_stream(placement, slot);
 }
 
-/* Whether the slot is the expected one, or another size of it. */
+/* The number among its site's that is expected of the slot; SL_NONE: none is. */
+static uint32_t expected_number(const struct sl_placement *placement, const struct sl_slot *slot)
+{
+    if (placement->expected_name >= placement->slot_count) return SL_NONE;
+    const struct sl_slot *name = &placement->slots[placement->expected_name];
+    return name->stands_for && name->site == slot->site ? name->stands_for - 1 : SL_NONE;
+}
+
+/* Whether the slot is the expected one, or another size of it that may lie there. */
 static bool has_expected_place(const struct sl_placement *placement, uint32_t s)
 {
-    if (placement->expected_slot == s) return true;
-    if (placement->expected_name >= placement->slot_count) return false;
-    const struct sl_slot *expected = &placement->slots[placement->expected_name],
-                         *slot = &placement->slots[s];
-    return expected->stands_for && expected->site == slot->site && suits_stream(placement, slot);
+    uint32_t expected = placement->expected_slot;
+    return expected == s ||
+           (expected < placement->slot_count && expected_number(placement, &placement->slots[s]) != SL_NONE &&
+            suits_stream(placement, &placement->slots[expected]));
 }
 
 /* For an allocation at `address`: the slot of the key that last lay there, or else slot_for's. */
@@ -273,12 +280,10 @@ static void end_age(struct sl_placement *placement, uint32_t s)
 static void begin_number(struct sl_placement *placement, uint32_t s)
 {
     struct sl_slot *slot = &placement->slots[s];
-    uint32_t site = placement->keys[slot->key].site_index, wanted = SL_NONE;
+    uint32_t site = placement->keys[slot->key].site_index;
     if (!sl_site_varies(&placement->names, site)) return;
-    const struct sl_slot *expected =
-        placement->expected_name < placement->slot_count ? &placement->slots[placement->expected_name] : NULL;
-    if (expected && expected->stands_for && expected->site == slot->site) wanted = expected->stands_for - 1;
-    uint32_t number = sl_site_names_take(&placement->names, site, s, slot->bytes, wanted);
+    uint32_t number =
+        sl_site_names_take(&placement->names, site, s, slot->bytes, expected_number(placement, slot));
     if (number == SL_NONE) return;
     slot->number_of_site = number + 1;
     if (placement->names.sites[site].names[number] == s) slot->stands_for = number + 1;

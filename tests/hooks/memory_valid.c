@@ -201,6 +201,20 @@ static bool is_age_valid(const struct sl_slot_key *key, const struct sl_slot *sl
             SL_HOLDS(key->by_age[slot->age] == s));
 }
 
+/* A live slot that has a number of its site is who lives by that number's name. */
+static bool is_number_valid(const struct sl_placement *placement, const struct sl_slot *slot, uint32_t s)
+{
+    const struct sl_site_names *names = &placement->names;
+    uint32_t site = placement->keys[slot->key].site_index;
+    if (!slot->number_of_site && !slot->stands_for) return true;
+    if (!SL_HOLDS(site < names->count) || !SL_HOLDS(slot->stands_for <= names->sites[site].count) ||
+        !SL_HOLDS(slot->number_of_site <= names->sites[site].count))
+        return false;
+    return (!slot->stands_for || SL_HOLDS(names->sites[site].names[slot->stands_for - 1] == s)) &&
+           (!slot->number_of_site ||
+            (SL_HOLDS(slot->live) && SL_HOLDS(names->sites[site].live[slot->number_of_site - 1] == s)));
+}
+
 bool sl_slot_is_valid(const struct sl_placement *placement, uint32_t s)
 {
     if (!SL_HOLDS(s < placement->slot_count)) return false;
@@ -209,7 +223,7 @@ bool sl_slot_is_valid(const struct sl_placement *placement, uint32_t s)
     const struct sl_slot_key *key = &placement->keys[slot->key];
     return SL_HOLDS(slot->ordinal < key->count) && SL_HOLDS(key->slots[slot->ordinal] == s) &&
            SL_HOLDS(slot->site == key->site) && SL_HOLDS(slot->bytes == key->bytes) &&
-           is_age_valid(key, slot, s) && is_interior_valid(slot) &&
+           is_age_valid(key, slot, s) && is_number_valid(placement, slot, s) && is_interior_valid(slot) &&
            (!slot->live || is_live_slot_valid(placement, s));
 }
 
