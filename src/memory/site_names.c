@@ -42,7 +42,7 @@ bool sl_site_names_note_size(struct sl_site_names *names, uint32_t site, bool ti
     if (!add_sites(names, site, allocations)) return false;
     struct sl_site_sizes *sizes = &names->sites[site];
     sizes->by_number |= !tiny;
-    if (is_later_step(names, allocations) && sizes->sizes)
+    if (sizes->sizes && (names->vary || is_later_step(names, allocations)))
         sizes->later++;
     else
         sizes->sizes++;

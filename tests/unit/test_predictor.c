@@ -89,6 +89,22 @@ static void test_what_is_near_counts_more_than_what_is_longest_the_same(void **s
     }
 }
 
+/* Directly after an odd symbol that came some steps back the prediction is from there; a step is as long as
+ * ever. */
+static void test_the_near_period_is_not_the_distance(void **state)
+{
+    (void)state;
+    struct sl_predictor *p = sl_predictor_new(10000);
+    sl_predictor_prefer_near(p);
+    for (int i = 0; i < 6; i++) feed_odd_step(p, NOVEL + (sl_symbol)i);
+    feed_run(p, FORWARD, LAYERS);
+    feed_run(p, BACKWARD, LAYERS);
+    assert_false(sl_predictor_feed(p, NOVEL + 1));
+    assert_int_equal(sl_predictor_distance(p), 5 * (4 * LAYERS + 1));
+    assert_int_equal(sl_predictor_period(p), 4 * LAYERS + 1);
+    sl_predictor_delete(p);
+}
+
 /* Steps of two parts that are alike, and one that is not: the near period is a step, not a part. */
 static void test_a_near_period_is_a_whole_step(void **state)
 {
@@ -476,6 +492,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_predicted_at_first),
         cmocka_unit_test(test_the_second_period_is_predicted_whatever_came_before),
         cmocka_unit_test(test_what_is_near_counts_more_than_what_is_longest_the_same),
+        cmocka_unit_test(test_the_near_period_is_not_the_distance),
         cmocka_unit_test(test_a_near_period_is_a_whole_step),
         cmocka_unit_test(test_notes_come_from_where_the_prediction_does),
         cmocka_unit_test(test_the_future_goes_on_past_the_present),

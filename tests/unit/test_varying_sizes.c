@@ -8,9 +8,10 @@
 #include <cmocka.h>
 
 #include "core/core.h"
+#include "core/feed.h"
 #include "core_fixture.h"
 
-enum { LAYERS = 24, LENGTHS = 13, LEARNED = 20, STEPS = 40 };
+enum { LAYERS = 24, LENGTHS = 13, LEARNED = 20, STEPS = 40, MOST_MISSES = 3 };
 
 static const uint32_t offsets[] = {0, 8, 16}, sizes[] = {8, 8, 8};
 static const struct sl_host_kernel forward = {"forward", 3, offsets, sizes},
@@ -18,6 +19,7 @@ static const struct sl_host_kernel forward = {"forward", 3, offsets, sizes},
                                    other_backward = {"backward_of_few", 3, offsets, sizes};
 
 static uint64_t weights[LAYERS], activations[LAYERS + 1];
+static uint64_t batch; /* the last one, which is freed when the next is there; 0: none */
 
 static void launch(const struct sl_host_kernel *kernel, uint64_t *a, uint64_t *b, uint64_t *c, uint32_t grid)
 {
@@ -30,6 +32,8 @@ static void step(uint32_t length)
 {
     const struct sl_host_kernel *back = length < 4 ? &other_backward : &backward;
     activations[0] = core_take_at(500, length * 512);
+    if (batch) assert_int_equal(sl_runtime_free(batch, NULL), SL_OK);
+    batch = activations[0];
     for (int i = 0; i < LAYERS; i++) {
         activations[i + 1] = core_take_at(501, length * 48 * SL_KIB);
         launch(&forward, &weights[i], &activations[i], &activations[i + 1], 7 * length);
@@ -40,7 +44,6 @@ static void step(uint32_t length)
         assert_int_equal(sl_runtime_free(gradient, NULL), SL_OK);
         assert_int_equal(sl_runtime_free(activations[i + 1], NULL), SL_OK);
     }
-    assert_int_equal(sl_runtime_free(activations[0], NULL), SL_OK);
 }
 
 /* Twice as many bytes as the budget, half of them weights. */
@@ -67,7 +70,54 @@ static void launches_are_foreseen(void **state)
     run(LEARNED, STEPS);
     struct sl_predictor_counts after = sl_history_counts(&core->history);
     assert_int_equal(after.mispredictions, before.mispredictions);
-    core_end_child(core_misses() - misses <= STEPS - LEARNED);
+    core_end_child(core_misses() - misses <= MOST_MISSES);
+}
+
+static sl_symbol symbol_of(uint64_t a, uint64_t b, uint64_t c, uint32_t grid)
+{
+    void *parameters[] = {&a, &b, &c};
+    struct sl_launch launch = core_kernel(&forward, parameters, grid);
+    /* As if nothing was expected. */
+    return sl_access_scan(&sl_core_running()->scanner, &launch, SL_NONE, 0)->symbol;
+}
+
+static void a_launch_is_told_by_its_tensors(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    start();
+    run(0, LEARNED);
+    uint64_t one = core_take_at(501, 96 * SL_KIB), other = core_take_at(501, 480 * SL_KIB);
+    sl_symbol known = symbol_of(weights[3], one, other, 7);
+    assert_int_equal(symbol_of(weights[3], one, other, 14), known);
+    assert_int_equal(symbol_of(weights[3], one, other + 512, 7), known); /* a view, by the length */
+    assert_int_not_equal(symbol_of(weights[4], one, other, 7), known);
+    assert_int_not_equal(symbol_of(weights[3], other, one, 7), known);
+    assert_int_not_equal(symbol_of(weights[3] + 512, one, other, 7), known); /* weights have one size */
+    core_end_child(true);
+}
+
+/* What is forgotten has its slots as names, until sizes are seen to vary again. */
+static void names_are_forgotten(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    struct sl_core *core = sl_core_running();
+    start();
+    run(0, LEARNED);
+    uint64_t kept = core_take_at(501, 96 * SL_KIB);
+    uint32_t slot = sl_place_find(&core->placement, kept);
+    assert_true(core->placement.slots[slot].number_of_site);
+    sl_core_forget(core);
+    assert_int_equal(sl_slot_name(&core->placement, slot), slot);
+    assert_int_equal(sl_slot_named(&core->placement, slot), slot);
+    assert_int_equal(sl_runtime_free(kept, NULL), SL_OK);
+    run(0, LEARNED);
+    struct sl_predictor_counts before = sl_history_counts(&core->history);
+    run(LEARNED, STEPS);
+    struct sl_predictor_counts after = sl_history_counts(&core->history);
+    assert_int_equal(after.mispredictions, before.mispredictions);
+    core_end_child(true);
 }
 
 /* What a launch uses is the tensor as large as it is now. */
@@ -95,6 +145,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_are_foreseen),
         cmocka_unit_test(the_present_size_counts),
+        cmocka_unit_test(a_launch_is_told_by_its_tensors),
+        cmocka_unit_test(names_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
