@@ -22,7 +22,8 @@
     64 /* launches in a row that only try the locks once, before one waits for the locks longer */
 
 enum { EIGHTHS = 8, MORE_LEAD = 2 };
-enum { LEAST_BELIEVED = 12 }; /* symbols: a plan for fewer does not pay */
+enum { PART_BETWEEN_PLANS = 8 }; /* of the launches of the present plan, if allocations strayed since */
+enum { LEAST_BELIEVED = 12 };    /* symbols: a plan for fewer does not pay */
 /* Confidence is judged once so many chunks, or such a part of the budget, were prefetched. */
 enum { ENOUGH_CHUNKS = 16, ENOUGH_PART = 4 };
 
@@ -79,6 +80,17 @@ static bool delay_first(struct sl_planning *planning)
     return (double)(fed - planning->first_from) < late;
 }
 
+/* Whether enough launches came since the last plan was begun for another one of where allocations lie now:
+ * where sizes vary, many may lie in other chunks than that one knows. */
+static bool has_strayed(const struct sl_planning *planning)
+{
+    const struct sl_history *history = &planning->core->history;
+    if (!history->vary || planning->forecast.strays == history->strays) return false;
+    size_t between = planning->core->schedule.steps.serve / PART_BETWEEN_PLANS;
+    if (between < LAUNCHES_BETWEEN_PLANS) between = LAUNCHES_BETWEEN_PLANS;
+    return history->ticks.now >= planning->begun_at + between;
+}
+
 /* Returns whether a plan has to begin now. */
 static bool find_time(struct sl_planning *planning)
 {
@@ -91,13 +103,9 @@ static bool find_time(struct sl_planning *planning)
         return judge(planning);
     size_t serve = schedule->steps.serve,
            lead = planning->lead_eighths ? serve * planning->lead_eighths / EIGHTHS : 1;
-    size_t between = LAUNCHES_BETWEEN_PLANS;
-    /* Where allocations stray, a plan cannot follow the present one, but replaces it as soon as it is made.
-     */
-    if (planning->core->history.vary && !sl_forecast_may_continue(&planning->forecast) && serve / 2 > between)
-        between = serve / 2;
-    return (!planning->planner || now >= planning->begun_at + between) && now + lead >= schedule->end_tick &&
-           judge(planning);
+    if (has_strayed(planning)) return judge(planning);
+    return (!planning->planner || now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS) &&
+           now + lead >= schedule->end_tick && judge(planning);
 }
 
 /* --- forecast --- */

@@ -14,7 +14,7 @@
 enum { LAYERS = 24, LENGTHS = 13, LEARNED = 20, STEPS = 40 };
 /* In a step that is foreseen: how long launches take decides whether other layouts are tried, after each of
  * which some chunks are missed. While the program is learned, some 15 of a step are. */
-enum { MOST_MISSES = 2 };
+enum { MOST_MISSES = 2, MOST_OF_LARGER = 3 /* where all are larger than ever */ };
 
 static const uint32_t offsets[] = {0, 8, 16}, sizes[] = {8, 8, 8};
 static const struct sl_host_kernel forward = {"forward", 3, offsets, sizes},
@@ -74,6 +74,18 @@ static void launches_are_foreseen(void **state)
     struct sl_predictor_counts after = sl_history_counts(&core->history);
     assert_int_equal(after.mispredictions, before.mispredictions);
     core_end_child(core_misses() - misses <= MOST_MISSES * (STEPS - LEARNED));
+}
+
+/* What is larger than ever before fits nowhere where it lay, and is fetched by plans of where it lies now. */
+static void what_strays_is_planned_anew(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    start();
+    run(0, LEARNED);
+    uint64_t misses = core_misses();
+    for (uint32_t length = LENGTHS + 1; length <= 2 * LENGTHS; length++) step(length);
+    core_end_child(core_misses() - misses <= MOST_OF_LARGER * LENGTHS);
 }
 
 static sl_symbol symbol_of(uint64_t a, uint64_t b, uint64_t c, uint32_t grid)
@@ -146,9 +158,8 @@ static void the_present_size_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_are_foreseen),
-        cmocka_unit_test(the_present_size_counts),
-        cmocka_unit_test(a_launch_is_told_by_its_tensors),
+        cmocka_unit_test(launches_are_foreseen),   cmocka_unit_test(what_strays_is_planned_anew),
+        cmocka_unit_test(the_present_size_counts), cmocka_unit_test(a_launch_is_told_by_its_tensors),
         cmocka_unit_test(names_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
