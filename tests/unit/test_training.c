@@ -580,6 +580,32 @@ static void launches_or_nothing_need_be_alike(void **state)
     assert_int_equal(find_all(true, TRAINING_SAME_MEMORY, &number), 0); /* one is like no other */
 }
 
+/* Steps with an evaluation in every third one: these count, but neither two in succession nor the first. */
+static void single_odd_ones_between_are_kept(void **state)
+{
+    (void)state;
+    uint32_t number;
+    allocate('a', 1000);
+    allocate('p', 100);
+    make_iterations(1, 30, "a");
+    make_iterations(2, 20, "a");
+    make_iterations(2, 10, "a");
+    for (int i = 0; i < 3; i++) {
+        make_iterations(1, 30, "a");
+        make_iterations(2, 10, "a");
+    }
+    work(1, "");
+    assert_int_equal(find_all(true, TRAINING_SAME_LAUNCHES, &number), 240);
+    assert_int_equal(number, 2);
+    assert_int_equal(find_all(true, TRAINING_SAME_BUT_ODD, &number), 240);
+    assert_int_equal(number, 11);
+    make_iterations(1, 30, "a");
+    make_iterations(1, 10, "p");
+    make_iterations(1, 10, "a");
+    work(1, "");
+    assert_int_equal(find_all(true, TRAINING_SAME_BUT_ODD, &number), 0); /* a part ends them */
+}
+
 /* Three steps, and a last repetition that differs: in its launches, in what it uses or leaves. */
 static uint32_t find_several(uint32_t launches, const char *slots, uint64_t left)
 {
@@ -736,6 +762,7 @@ int main(void)
         cmocka_unit_test(the_later_half_is_kept),
         cmocka_unit_test_setup(the_last_one_counts_if_a_launch_follows_in_a_trace_with_an_end, forget),
         cmocka_unit_test_setup(launches_or_nothing_need_be_alike, forget),
+        cmocka_unit_test_setup(single_odd_ones_between_are_kept, forget),
         cmocka_unit_test(several_steps_at_the_end_are_left_out),
         cmocka_unit_test_setup(several_parts_are_no_steps, forget),
         cmocka_unit_test_setup(several_steps_twice_are_a_change, forget),

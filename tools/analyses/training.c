@@ -115,6 +115,7 @@ static void chain(const struct model *model, enum training_alike alike, uint64_t
     struct repetition pair[2] = {{.marks = marks}, {.marks = marks + model->slots.count}}, *one = &pair[0],
                       *next = NULL;
     uint32_t first = candidates->count, end = candidates->count;
+    bool odd = false; /* the first one is unlike the next, which those before it may be like again */
     while (first) {
         one->step = candidates->at[first - 1];
         one->left_bytes = left_bytes[one->step.end - 1];
@@ -123,13 +124,16 @@ static void chain(const struct model *model, enum training_alike alike, uint64_t
         bool ends = next && (part || (alike && !are_alike(model, alike, one, next)));
         /* The core predicts further and further: its last repetition may be the first of several steps. */
         bool passed = ends && !part && end - first == 1 && may_be_several(model, one, next);
-        if (ends && !passed) break;
-        if (passed) end = first;
+        if (ends && !passed && (odd || part || alike < TRAINING_SAME_BUT_ODD)) break;
         first--;
+        odd = ends && !passed;
+        if (odd) continue;
+        if (passed) end = first + 1;
         if (part) end = first;
         next = part ? NULL : one;
         one = next == &pair[0] ? &pair[1] : &pair[0];
     }
+    if (odd) first++;
     if (alike && end - first == 1) end = first;
     candidates->count = end - first;
     memmove(candidates->at, candidates->at + first, candidates->count * sizeof(*candidates->at));

@@ -16,6 +16,7 @@ enum training_alike {
     TRAINING_UNLIKE,
     TRAINING_SAME_MEMORY,   /* they use the same memory for the most part, and leave as much allocated */
     TRAINING_SAME_LAUNCHES, /* and have as many launches; one at the end that may be several is left out */
+    TRAINING_SAME_BUT_ODD,  /* the same, but for single ones between, such as with an evaluation */
 };
 
 /* The last repetitions of a kind other than STEADY_RUN: those that sluice saw end, which may be of several

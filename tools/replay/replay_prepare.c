@@ -201,7 +201,7 @@ static bool find_repetitions(struct replay_program *program, const struct phases
     const struct model *model = program->model;
     struct repetitions found;
     bool good =
-        training_find(model, phases, STEADY_REPETITIONS, program->peak_bytes, TRAINING_SAME_LAUNCHES, &found);
+        training_find(model, phases, STEADY_REPETITIONS, program->peak_bytes, TRAINING_SAME_BUT_ODD, &found);
     program->alike = good && is_near_enough(&found);
     if (good && !program->alike) {
         free(found.at);
