@@ -16,6 +16,9 @@ enum { CREDIT_PER_FEED = 16, CREDIT_MOST = 8192 };
  * STRONG_MATCH symbols was lost. That counts more than a new match shorter than WEAK_MATCH. */
 enum { STRONG_MATCH = 16, WEAK_MATCH = 2, RESUME_WINDOW = 64 };
 
+/* Where the string went another way than a strong match predicted; the last ones are known. */
+enum { FORKS = 8 };
+
 /* Two stretches are nearly the same if at most MOST_ODD symbols at a place differ. What is nearly the same is
  * looked for once ANCHOR_MATCH symbols came as before, by the chain of contexts of that length. */
 enum { ANCHOR_LEVEL = 2, ANCHOR_MATCH = 1 << ANCHOR_LEVEL * LEVEL_SHIFT, MOST_ODD = 32, MOST_LONGER = 8 };
@@ -40,6 +43,12 @@ struct steady_stretch {
 };
 #define NEVER UINT64_MAX
 
+/* At position `at` the string went another way than from `instead`, although `common` symbols before both are
+ * the same. Unless more than these speak for it, it was an exception. */
+struct fork {
+    uint64_t at, instead, common;
+};
+
 struct sl_predictor {
     uint64_t mask, count;
     uint64_t entered; /* the last boundary in the chains */
@@ -56,6 +65,10 @@ struct sl_predictor {
     uint64_t resume;  /* the cursor when the last strong match was lost */
     uint64_t lost_at; /* `count` at that time; 0: never */
     uint64_t credit;
+    struct fork forks[FORKS]; /* a ring */
+    uint64_t fork_count;      /* since the start */
+    uint64_t next_fork;       /* the first one from the cursor on; NEVER: there is none */
+    struct fork *left;        /* the cursor is where it leads instead; or NULL */
     bool prefers_near;
     uint64_t near;          /* the length of a step, although the cursor may be several back; 0: not known */
     uint32_t longer;        /* how often in a row the distance was much longer */
@@ -78,7 +91,7 @@ struct sl_predictor *sl_predictor_new(size_t capacity)
     if (!p) return NULL;
     p->mask = size - 1;
     p->credit = CREDIT_MOST;
-    p->mark = NEVER;
+    p->mark = p->next_fork = NEVER;
     p->symbol = malloc(size * sizeof *p->symbol);
     p->note = calloc(size, sizeof *p->note);
     p->hash = calloc(size, sizeof *p->hash);
@@ -120,7 +133,9 @@ void sl_predictor_clear(struct sl_predictor *p)
     p->cursor = p->match = p->resume = p->lost_at = 0;
     p->following = false;
     p->credit = CREDIT_MOST;
-    p->look_again_at = p->near = 0;
+    p->look_again_at = p->near = p->fork_count = 0;
+    p->next_fork = NEVER;
+    p->left = NULL;
     p->given = p->given_period = 0;
     p->stretch_count = 0;
     p->mark = NEVER;
@@ -281,6 +296,58 @@ static void catch_up(struct sl_predictor *p, uint64_t period)
     p->entered = until;
 }
 
+/* The first fork from position `from` on; NULL: there is none. */
+static struct fork *fork_from(const struct sl_predictor *p, uint64_t from)
+{
+    const struct fork *found = NULL;
+    for (uint64_t i = 0; i < FORKS && i < p->fork_count; i++)
+        if (p->forks[i].at >= from && (!found || p->forks[i].at < found->at)) found = &p->forks[i];
+    return (struct fork *)found;
+}
+
+static uint64_t fork_at_or_after(const struct sl_predictor *p, uint64_t from)
+{
+    const struct fork *fork = fork_from(p, from);
+    return fork ? fork->at : NEVER;
+}
+
+/* Whether what came at the fork is not predicted to come again after `match` symbols that are the same. */
+static bool is_exception(const struct sl_predictor *p, const struct fork *fork, uint64_t match)
+{
+    return match <= fork->common && fork->instead >= oldest(p);
+}
+
+/* The symbol just fed was not predicted. What comes twice instead of what was predicted is no exception. */
+static void note_fork(struct sl_predictor *p)
+{
+    if (p->left || !p->following || p->match < STRONG_MATCH || p->cursor < p->given) return;
+    p->forks[p->fork_count++ % FORKS] =
+        (struct fork){.at = p->count - 1, .instead = p->cursor, .common = p->match};
+}
+
+/* Call it after the cursor moved, and when it comes to a fork. */
+static void find_fork(struct sl_predictor *p)
+{
+    p->left = NULL;
+    p->next_fork = NEVER;
+    if (!p->following || p->cursor < p->given) return;
+    struct fork *fork = fork_from(p, p->cursor);
+    if (fork && fork->at == p->cursor && is_exception(p, fork, p->match)) {
+        p->left = fork;
+        p->cursor = fork->instead;
+        p->match = common_suffix(p, p->cursor);
+        return;
+    }
+    p->next_fork = fork_at_or_after(p, p->cursor + 1);
+}
+
+/* The symbol just fed was predicted. */
+static void pass_fork(struct sl_predictor *p)
+{
+    if (p->left) p->left->instead = p->count - 1; /* the latest, so that the distance stays short */
+    find_fork(p);
+}
+
 /* Follows what is nearest instead of what is longest the same. */
 static void follow_nearest(struct sl_predictor *p)
 {
@@ -290,6 +357,7 @@ static void follow_nearest(struct sl_predictor *p)
     if (!distance) return;
     p->cursor = p->count - distance;
     p->match = common_suffix(p, p->cursor);
+    find_fork(p);
     bool longer = p->near && distance >= 2 * p->near;
     p->longer = longer ? p->longer + 1 : 0;
     if (!longer || p->longer > MOST_LONGER) p->near = distance;
@@ -327,6 +395,7 @@ static void pass_mark(struct sl_predictor *p)
 {
     if (p->cursor == p->given) leave_given(p);
     find_stretch(p);
+    find_fork(p);
 }
 
 bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
@@ -343,9 +412,11 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
         p->counts.predicted++;
         p->match++;
         if (++p->cursor == p->mark) pass_mark(p);
+        if (p->left || p->cursor == p->next_fork) pass_fork(p);
         if (p->count == p->look_again_at) follow_nearest(p);
     } else {
         p->counts.mispredictions++;
+        note_fork(p);
         if (p->following && p->match >= STRONG_MATCH) {
             p->resume = p->cursor;
             p->lost_at = p->count;
@@ -354,6 +425,7 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
         find_longest(p, p->following);
         if (p->match < WEAK_MATCH && p->lost_at) resume_context(p, symbol);
         if (p->given) find_stretch(p);
+        find_fork(p);
         if (p->prefers_near) p->look_again_at = p->count + ANCHOR_MATCH;
     }
     return hit;
@@ -414,9 +486,10 @@ bool sl_predictor_prime(struct sl_predictor *p, const sl_symbol *symbols, size_t
     memset(p->note, 0, count * sizeof *p->note);
     p->given = count;
     p->following = true;
-    p->cursor = p->match = p->lost_at = 0;
+    p->cursor = p->match = p->lost_at = p->fork_count = 0;
     p->credit = CREDIT_MOST;
     find_stretch(p);
+    find_fork(p);
     return true;
 }
 
@@ -434,14 +507,27 @@ struct sl_predictor_walk sl_predictor_walk(const struct sl_predictor *p)
     if (!p->following) return (struct sl_predictor_walk){0};
     bool given = p->cursor < p->given;
     uint64_t end = given ? p->given : p->count;
-    return (struct sl_predictor_walk){
-        .at = p->cursor, .end = end, .period = given ? p->given_period : end - p->cursor};
+    return (struct sl_predictor_walk){.at = p->cursor,
+                                      .end = end,
+                                      .period = given ? p->given_period : end - p->cursor,
+                                      .next_fork = given ? NEVER : p->next_fork,
+                                      .match = p->match};
+}
+
+/* The walk has come to a fork. */
+static void walk_fork(const struct sl_predictor *p, struct sl_predictor_walk *walk)
+{
+    const struct fork *fork = fork_from(p, walk->at);
+    if (is_exception(p, fork, walk->match)) walk->at = fork->instead;
+    walk->next_fork = fork_at_or_after(p, walk->at + 1);
 }
 
 sl_symbol sl_predictor_step(const struct sl_predictor *p, struct sl_predictor_walk *walk)
 {
     if (walk->at == walk->end && !walk->period) return SL_NONE;
     if (walk->at == walk->end) walk->at -= walk->period;
+    if (walk->at == walk->next_fork) walk_fork(p, walk);
+    walk->match++;
     return p->symbol[walk->at++ & p->mask];
 }
 

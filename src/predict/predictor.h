@@ -2,8 +2,10 @@
  *
  * The prediction is what followed the longest earlier occurrence of the string's current suffix
  * (longest-suffix matching; see the LZ77 family of parsers). If such a context has just mispredicted, and the
- * last symbols came three times in a row, it is that they come again. No period is needed, and after a
- * misprediction the cursor finds its place again. Not thread-safe: the caller orders the calls.
+ * last symbols came three times in a row, it is that they come again. Where the string went another way than
+ * predicted, and nothing but what was the same before speaks for that to come again, it counts as an
+ * exception, and what was predicted is predicted again. No period is needed, and after a misprediction the
+ * cursor finds its place again. Not thread-safe: the caller orders the calls.
  */
 #ifndef SLUICE_PREDICT_H
 #define SLUICE_PREDICT_H
@@ -54,7 +56,7 @@ uint64_t sl_predictor_expected_note(const struct sl_predictor *predictor);
 
 /* Like sl_predictor_next, one symbol at a time; SL_NONE at the end. Feeding a symbol invalidates the walk. */
 struct sl_predictor_walk {
-    uint64_t at, end, period;
+    uint64_t at, end, period, match, next_fork;
 };
 struct sl_predictor_walk sl_predictor_walk(const struct sl_predictor *predictor);
 sl_symbol sl_predictor_step(const struct sl_predictor *predictor, struct sl_predictor_walk *walk);
