@@ -178,7 +178,7 @@ enum sl_status sl_forecast_begin(struct sl_forecast *forecast)
     return status;
 }
 
-bool sl_forecast_may_continue(const struct sl_forecast *forecast)
+static bool may_continue(const struct sl_forecast *forecast)
 {
     return !forecast->core->history.interleaved &&
            forecast->position + forecast->end >= forecast->core->history.fed &&
@@ -190,7 +190,7 @@ enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
 {
     uint64_t position = forecast->position + forecast->end;
     sl_tick first_tick = forecast->first_tick + forecast->served_launches;
-    if (!sl_forecast_may_continue(forecast)) return SL_ERR_UNSUPPORTED;
+    if (!may_continue(forecast)) return SL_ERR_UNSUPPORTED;
     enum sl_status status = begin(forecast, (size_t)(position - forecast->core->history.fed));
     if (status) return status;
     struct sl_stock stock = forecast->stock;

@@ -59,12 +59,9 @@ size_t sl_forecast_served_symbols(const struct sl_forecast *forecast);
 /* Begins with the next launch and the chunks as they are. SL_ERR_UNSUPPORTED: nothing is predicted. */
 enum sl_status sl_forecast_begin(struct sl_forecast *forecast);
 
-/* Whether a forecast may begin where the served part of this one ends: not if the program has passed that
- * point or placed an allocation differently, the number of chunks changed, or streams interleave by chance.
- */
-bool sl_forecast_may_continue(const struct sl_forecast *forecast);
-
-/* Begins there. at_end must be complete. SL_ERR_UNSUPPORTED: it may not, or nothing is predicted. */
+/* Begins where the served part of the present one ends. at_end must be complete. SL_ERR_UNSUPPORTED: the
+ * program has passed that point or placed an allocation differently, the number of chunks changed, streams
+ * interleave by chance, or nothing is predicted. */
 enum sl_status sl_forecast_continue(struct sl_forecast *forecast);
 
 /* Processes about `units` further chunks or accesses. True: done. */

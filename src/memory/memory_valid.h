@@ -32,9 +32,9 @@ bool sl_arena_is_valid(const struct sl_arena *arena);
 bool sl_suballocator_is_valid(const struct sl_suballocator *suballocator);
 
 /* The key has the slot at its ordinal, and the slot has the key's site and size. A number of its site leads
- * back to it, as does the number for which it stands. Inner tensors begin within
- * the slot, in rising order. For a live slot: its first and its last byte lead to it, and its chunks are
- * valid and of its kind. Precondition: the slot is in use: not in the list of unused ones. */
+ * back to it, as does the number for which it stands. Inner tensors begin within the slot, in rising order.
+ * For a live slot: its first and its last byte lead to it, and its chunks are valid and of its kind.
+ * Precondition: the slot is in use: not in the list of unused ones. */
 bool sl_slot_is_valid(const struct sl_placement *placement, uint32_t s);
 
 /* Every slot is valid or in the list of unused ones, and no key has a free slot below its lowest free

@@ -411,8 +411,10 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
     if (hit) {
         p->counts.predicted++;
         p->match++;
-        if (++p->cursor == p->mark) pass_mark(p);
-        if (p->left || p->cursor == p->next_fork) pass_fork(p);
+        if (++p->cursor == p->mark)
+            pass_mark(p);
+        else if (p->left || p->cursor == p->next_fork)
+            pass_fork(p);
         if (p->count == p->look_again_at) follow_nearest(p);
     } else {
         p->counts.mispredictions++;
