@@ -19,6 +19,7 @@
 #define SNAPSHOT_LIMIT (UINT64_C(256) << 20)
 #define CALL_PATIENCE_NS 10000000
 #define PEERS_PATIENCE_NS 100000000
+#define LAST_PATIENCE_NS 2000000000 /* when the process ends */
 #define VAIN_POLLS 1000
 #define VAIN_PART 8
 
@@ -822,6 +823,26 @@ void sc_queue_let_finish(void)
     pthread_setcancelstate(cancel_state, NULL);
 }
 
+/* Whether a launch that has run lacks times that a peer in another process can still report. */
+static bool awaits_times(void)
+{
+    uint64_t start_ns, end_ns;
+    for (const struct sc_op *op = queue.first; op; op = op->next)
+        if (op->state == SC_OP_DONE && op->arrived && !op->met && op->token &&
+            op->peers->meet(op->token, 0, &start_ns, &end_ns) == SC_MEETING_ELSEWHERE)
+            return true;
+    return false;
+}
+
+/* What has no times is missing in the timeline and in the books. */
+static void await_last_times(void)
+{
+    struct timespec until;
+    begin_patience(&until, LAST_PATIENCE_NS);
+    while (awaits_times() && await_progress(&until)) {
+    }
+}
+
 void sc_queue_close(void)
 {
     for (struct sc_op *op = queue.first_pending, *next; op; op = next) {
@@ -831,5 +852,7 @@ void sc_queue_close(void)
         op->dropped = true;
         op->state = SC_OP_DONE;
     }
+    advance();
+    await_last_times();
     advance();
 }
