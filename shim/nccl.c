@@ -23,6 +23,7 @@ struct use {
     CUstream stream;
     const void *communicator;
     uint32_t kind;
+    int own, peer; /* ranks of the communicator; -1: not known, or there is no single peer */
 };
 
 /* The memory of the calling thread's calls, until their kernels are launched. */
@@ -33,8 +34,10 @@ static __thread struct {
     uint32_t count, capacity;
     struct use *uses; /* `here`, or from malloc */
     struct sl_span *spans;
+    struct sl_message *messages;
     struct use here[INLINE_SPANS];
     struct sl_span spans_here[INLINE_SPANS];
+    struct sl_message messages_here[INLINE_SPANS];
 } told __attribute__((tls_model("initial-exec")));
 
 static size_t size_of(int type)
@@ -43,41 +46,48 @@ static size_t size_of(int type)
     return type >= 0 && (size_t)type < sizeof sizes ? sizes[type] : 0;
 }
 
+static void free_arrays(void)
+{
+    if (told.uses == told.here) return;
+    free(told.uses);
+    free(told.spans);
+    free(told.messages);
+}
+
 static bool reserve(void)
 {
     if (!told.uses) {
         told.uses = told.here;
         told.spans = told.spans_here;
+        told.messages = told.messages_here;
         told.capacity = INLINE_SPANS;
     }
     if (told.count < told.capacity) return true;
     uint32_t capacity = 2 * told.capacity;
     struct use *uses = malloc(capacity * sizeof *uses);
     struct sl_span *spans = malloc(capacity * sizeof *spans);
-    if (!uses || !spans) {
+    struct sl_message *messages = malloc(capacity * sizeof *messages);
+    if (!uses || !spans || !messages) {
         free(uses);
         free(spans);
+        free(messages);
         return false;
     }
     memcpy(uses, told.uses, told.count * sizeof *uses);
-    if (told.uses != told.here) {
-        free(told.uses);
-        free(told.spans);
-    }
+    free_arrays();
     told.uses = uses;
     told.spans = spans;
+    told.messages = messages;
     told.capacity = capacity;
     return true;
 }
 
 static void forget(void)
 {
-    if (told.uses && told.uses != told.here) {
-        free(told.uses);
-        free(told.spans);
-    }
+    free_arrays();
     told.uses = NULL;
     told.spans = NULL;
+    told.messages = NULL;
     told.count = told.capacity = 0;
     told.incomplete = false;
 }
@@ -104,9 +114,19 @@ static bool is_part(const struct use *use, sl_stream stream)
     return false;
 }
 
+static bool take_message(const struct use *use, struct sl_message *out)
+{
+    if (use->own < 0 || use->peer < 0) return false;
+    *out = (struct sl_message){.peer = (uint32_t)use->peer,
+                               .own = (uint32_t)use->own,
+                               .bytes = use->span.bytes,
+                               .kind = use->kind == KIND_ncclSend ? SL_MESSAGE_SEND : SL_MESSAGE_RECEIVE};
+    return true;
+}
+
 void sl_nccl_claim(struct sl_launch *launch)
 {
-    uint32_t count = 0;
+    uint32_t count = 0, messages = 0;
     uint64_t bytes = 0;
     if (!told.inside || told.incomplete) return;
     for (uint32_t i = 0; i < told.count; i++) {
@@ -115,6 +135,7 @@ void sl_nccl_claim(struct sl_launch *launch)
         if (!bytes) launch->communicator = sl_communicator(use->communicator);
         launch->collective = !bytes || launch->collective == use->kind ? use->kind : SEVERAL_KINDS;
         bytes += use->span.bytes;
+        messages += take_message(use, &told.messages[messages]);
         if (sl_runtime_owns(use->span.address)) told.spans[count++] = use->span;
     }
     launch->kind = SL_LAUNCH_COLLECTIVE;
@@ -124,6 +145,8 @@ void sl_nccl_claim(struct sl_launch *launch)
     launch->copied_bytes = bytes;
     launch->more_spans = told.spans;
     launch->more_span_count = count;
+    launch->messages = told.messages;
+    launch->message_count = messages;
 }
 
 /* A nested call of NCCL counts as part of the outer call. */
@@ -160,6 +183,7 @@ static int rank_of(void *comm, const void *caller)
 
 #define reads(address, size) use(address, size, false, &call)
 #define writes(address, size) use(address, size, true, &call)
+#define meets(rank) (call.peer = (rank))
 #define SL_NCCL(symbol, declarations, arguments, ...)                                                        \
     int sl_entry_##symbol declarations                                                                       \
     {                                                                                                        \
@@ -169,8 +193,9 @@ static int rank_of(void *comm, const void *caller)
         if (!sl_runtime_running() || !begin_call()) return function arguments;                               \
         uint64_t bytes = count * size_of(type), ranks = (uint64_t)ranks_of(comm, caller);                    \
         int own = rank_of(comm, caller);                                                                     \
-        struct use call = {.stream = stream, .communicator = comm, .kind = KIND_##symbol};                   \
-        (void)ranks, (void)own;                                                                              \
+        struct use call = {                                                                                  \
+            .stream = stream, .communicator = comm, .kind = KIND_##symbol, .own = own, .peer = -1};          \
+        (void)ranks;                                                                                         \
         __VA_ARGS__                                                                                          \
         int result = function arguments;                                                                     \
         end_call();                                                                                          \

@@ -140,6 +140,22 @@ static void write_again(struct sl_recorder *recorder)
     }
 }
 
+static void push_messages(const struct sl_recorder *recorder, const struct sl_launch *launch,
+                          const struct sl_event *of)
+{
+    for (uint32_t m = 0; m < launch->message_count; m++) {
+        const struct sl_message *message = &launch->messages[m];
+        sl_trace_push(recorder->trace, &(struct sl_event){.type = SL_EVENT_MESSAGE,
+                                                          .flags = (uint8_t)message->kind,
+                                                          .id = message->peer,
+                                                          .tick = of->tick,
+                                                          .time_ns = of->time_ns,
+                                                          .a = launch->communicator,
+                                                          .b = message->bytes,
+                                                          .c = message->own});
+    }
+}
+
 /* Writes the accesses of a symbol only once, so a launch that repeats is one record. They are written again
  * if a record was lost. */
 void sl_record_launch(struct sl_recorder *recorder, const struct sl_launch *launch,
@@ -154,11 +170,13 @@ void sl_record_launch(struct sl_recorder *recorder, const struct sl_launch *laun
     if (usage->symbol && known->recorded && known->recorded_version == version) {
         event.d = usage->access_count ? known->recorded : 0;
         sl_trace_push(recorder->trace, &event);
+        push_messages(recorder, launch, &event);
         return;
     }
     bool whole = sl_trace_push(recorder->trace, &event);
     for (uint32_t a = 0; a < usage->access_count; a++)
         whole &= push_access(recorder, &usage->accesses[a], event.time_ns);
+    push_messages(recorder, launch, &event);
     if (!whole) return;
     known->recorded = recorder->core->history.ticks.now;
     known->recorded_version = version;

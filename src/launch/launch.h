@@ -13,6 +13,13 @@ struct sl_span {
     bool write;
 };
 
+/* What a collective sends to or receives from one rank. Ranks are numbered as in the communicator. */
+struct sl_message {
+    uint32_t peer, own;
+    uint64_t bytes;
+    enum sl_message_kind kind;
+};
+
 /* One launch, between begin and end. The shim fills the first part and zeroes the rest. */
 struct sl_launch {
     enum sl_launch_kind kind;
@@ -34,6 +41,8 @@ struct sl_launch {
     } upload;              /* copies from foreign memory, or zeros */
     uint32_t collective;   /* collectives: kind as in include/sluice/trace.h; 0: several kinds */
     uint64_t communicator; /* collectives: the same number on all ranks; 0: unknown */
+    const struct sl_message *messages; /* collectives, until begin returns */
+    uint32_t message_count;
     const struct sl_footprint *footprint; /* graphs: what the nodes may touch; NULL: unknown */
 
     /* Used by the core, from begin to end. */

@@ -31,6 +31,7 @@ enum sl_event_type {
     SL_EVENT_ORDER = SLUICE_TRACE_ORDER,       /* flags: enum sl_order_kind */
     SL_EVENT_PYTHON = SLUICE_TRACE_PYTHON,
     SL_EVENT_NAME = SLUICE_TRACE_NAME,
+    SL_EVENT_MESSAGE = SLUICE_TRACE_MESSAGE, /* flags: enum sl_message_kind */
 };
 
 enum sl_gap_kind { SL_GAP_FULL, SL_GAP_LIMIT, SL_GAP_DAMAGE }; /* the reader produces all but the first */
@@ -50,6 +51,7 @@ static inline const char *sl_launch_kind_text(enum sl_launch_kind kind)
 enum sl_copy_direction { SL_COPY_UNKNOWN, SL_COPY_IN, SL_COPY_OUT, SL_COPY_ON_DEVICE };
 enum sl_sync_kind { SL_SYNC_CONTEXT, SL_SYNC_STREAM, SL_SYNC_EVENT, SL_SYNC_COPY };
 enum sl_order_kind { SL_ORDER_RECORD, SL_ORDER_WAIT };
+enum sl_message_kind { SL_MESSAGE_SEND, SL_MESSAGE_RECEIVE };
 enum sl_metadata_kind { SL_METADATA_TEXT, SL_METADATA_NUMBER };
 enum sl_error_kind { SL_ERROR_ALLOCATION, SL_ERROR_LAUNCH, SL_ERROR_OTHER };
 enum sl_mark_source { SL_MARKS_NVTX, SL_MARKS_SLUICE };

@@ -38,6 +38,7 @@ static const struct sl_trace_type_info types[] = {
     [SL_EVENT_PYTHON] = {"python", "depth", "line", NULL, "site", .address_c = true,
                          .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_NAME] = {"name", NULL, "address", "bytes", .address_a = true, .text_after = SL_TRACE_FIELDS},
+    [SL_EVENT_MESSAGE] = {"message", "peer", "communicator", "bytes", "rank", .address_a = true},
 };
 
 const struct sl_trace_type_info *sl_trace_type(unsigned type)

@@ -117,11 +117,13 @@ struct finding {
     struct pairs *pairs; /* of each rank */
 };
 
-/* The collective's end on the device; 0: unknown. */
+/* The collective's end on the device; 0: unknown. Those of a message may differ: a send need not wait for its
+ * receive. */
 static uint64_t end_of(const struct finding *finding, const struct meeting_member *member)
 {
     const struct meeting_entry *entry = meeting_entry(finding->meetings, member);
-    bool usable = entry->timed && entry->began_ns && !finding->clocks[member->rank].own_device_clock &&
+    bool usable = entry->timed && entry->began_ns && !entry->messages &&
+                  !finding->clocks[member->rank].own_device_clock &&
                   entry->took_ns < UINT64_MAX - entry->began_ns;
     return usable ? entry->began_ns + entry->took_ns : 0;
 }

@@ -3,19 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/analyses/exchanges.h"
+
 /* Functions as numbered in docs/trace-format.md. All ranks of a communicator take part in those up to
  * LAST_OF_ALL. */
 enum { SEVERAL = 0, LAST_OF_ALL = 9 };
 
 static bool is_of_all(const struct model_collective *collective, bool groups)
 {
-    return collective->communicator && collective->function <= LAST_OF_ALL &&
-           (groups || collective->function != SEVERAL);
+    return collective->function <= LAST_OF_ALL && (groups || collective->function != SEVERAL);
 }
 
 static int by_communicator(const void *one, const void *other)
 {
     const struct meeting_entry *a = one, *b = other;
+    if (!a->messages != !b->messages) return a->messages ? 1 : -1;
     if (a->communicator != b->communicator) return a->communicator < b->communicator ? -1 : 1;
     return a->tick < b->tick ? -1 : a->tick > b->tick;
 }
@@ -29,16 +31,22 @@ static uint64_t first_lost(const struct model *model)
     return first;
 }
 
-/* Merges collectives and durations, both in the order of their ticks. */
+/* Merges collectives, messages and durations, all in the order of their ticks. */
 static bool collect(struct meeting_rank *rank, bool groups)
 {
     const struct model *model = rank->model;
     uint64_t lost = first_lost(model);
-    size_t duration = 0;
+    size_t duration = 0, message = 0;
     rank->entries = calloc(model->collectives.count + 1, sizeof(*rank->entries));
     for (size_t i = 0; rank->entries && i < model->collectives.count; i++) {
         const struct model_collective *collective = &model->collectives.at[i];
-        if (!is_of_all(collective, groups)) continue;
+        uint32_t messages = 0;
+        while (message < model->messages.count && model->messages.at[message].tick < collective->tick)
+            message++;
+        while (message + messages < model->messages.count &&
+               model->messages.at[message + messages].tick == collective->tick)
+            messages++;
+        if (!messages && !is_of_all(collective, groups)) continue;
         if (collective->tick >= lost) {
             rank->cut++;
             continue;
@@ -51,6 +59,8 @@ static bool collect(struct meeting_rank *rank, bool groups)
                                       .launched_ns = collective->time_ns,
                                       .function = collective->function,
                                       .collective = (uint32_t)i,
+                                      .messages = messages,
+                                      .message = message,
                                       .meeting = MEETING_NONE};
         if (duration < model->durations.count && model->durations.at[duration].tick == collective->tick) {
             entry.timed = true;
@@ -58,6 +68,7 @@ static bool collect(struct meeting_rank *rank, bool groups)
             entry.began_ns = model->durations.at[duration].began_ns;
         }
         rank->entries[rank->count++] = entry;
+        rank->silent += !messages;
     }
     if (rank->entries) qsort(rank->entries, rank->count, sizeof(*rank->entries), by_communicator);
     return rank->entries;
@@ -74,7 +85,7 @@ struct walk {
 static bool is_here(const struct walk *walk, size_t rank, uint64_t communicator)
 {
     const struct meeting_rank *r = &walk->meetings->ranks[rank];
-    return walk->next[rank] < r->count && r->entries[walk->next[rank]].communicator == communicator;
+    return walk->next[rank] < r->silent && r->entries[walk->next[rank]].communicator == communicator;
 }
 
 static void skip_groups(struct walk *walk, size_t rank, uint64_t communicator)
@@ -90,7 +101,7 @@ static uint64_t next_communicator(const struct walk *walk)
     const struct meetings *meetings = walk->meetings;
     uint64_t least = 0;
     for (size_t r = 0; r < meetings->rank_count; r++) {
-        if (walk->next[r] == meetings->ranks[r].count) continue;
+        if (walk->next[r] == meetings->ranks[r].silent) continue;
         uint64_t communicator = meetings->ranks[r].entries[walk->next[r]].communicator;
         if (!least || communicator < least) least = communicator;
     }
@@ -172,7 +183,7 @@ bool meetings_find(const struct model *const *models, size_t count, bool groups,
         meetings.ranks[r].model = models[r];
         good = collect(&meetings.ranks[r], groups);
     }
-    good = good && match_all(&meetings, groups);
+    good = good && match_all(&meetings, groups) && exchanges_match(&meetings);
     if (!good) meetings_free(&meetings);
     *out = meetings;
     return good;

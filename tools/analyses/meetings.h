@@ -1,10 +1,10 @@
 /* The collectives that the traces of several ranks have in common. The n-th collective of a communicator is
- * the same on all ranks of the communicator: a meeting of these ranks.
+ * the same on all ranks of the communicator: a meeting of these ranks. Sends and receives are meetings of the
+ * ranks that they connect (exchanges.h), unless the trace is of a version that does not name the peers.
  *
- * Sends and receives are not meetings of all ranks and are left out. Groups of several functions are meetings
- * if all ranks have the same groups between the same collectives. Their times show little about which rank
- * came last, so they are optional. A trace that lost records may have lost collectives, so its meetings end
- * there. */
+ * Groups of several functions are meetings if all ranks have the same groups between the same collectives.
+ * Their times show little about which rank came last, so they are optional. A trace that lost records may
+ * have lost collectives, so its meetings end there. */
 #ifndef SLUICE_TOOL_MEETINGS_H
 #define SLUICE_TOOL_MEETINGS_H
 
@@ -12,7 +12,7 @@
 
 #define MEETING_NONE SIZE_MAX
 
-/* A collective of one rank. */
+/* A collective, a send or a receive of one rank. */
 struct meeting_entry {
     uint64_t communicator, tick, bytes;
     uint64_t launched_ns; /* on the host's clock */
@@ -20,15 +20,17 @@ struct meeting_entry {
         took_ns; /* on the device, including waits for the others; valid if `timed`. began_ns 0: unknown */
     uint32_t function;
     uint32_t collective; /* in the model */
+    uint32_t messages;   /* number of those that it sends or receives */
+    size_t message;      /* the first of these in the model */
     bool timed;
     size_t meeting; /* in `at`, or MEETING_NONE */
 };
 
 struct meeting_rank {
     const struct model *model;
-    struct meeting_entry *entries; /* by communicator, then by tick */
-    size_t count;
-    size_t cut; /* collectives after lost records, which are left out */
+    struct meeting_entry *entries; /* first those without messages; by communicator, then by tick */
+    size_t count, silent;          /* silent: number of those without messages */
+    size_t cut;                    /* collectives after lost records, which are left out */
 };
 
 struct meeting_member {
@@ -36,7 +38,7 @@ struct meeting_member {
 };
 
 /* A collective of one communicator, in program order, in which all ranks that have the communicator take
- * part. */
+ * part; or launches of several ranks that exchange messages, one of each. */
 struct meeting {
     size_t first; /* in `members`, which are in the order of the ranks */
     uint32_t count;
@@ -45,7 +47,7 @@ struct meeting {
 struct meetings {
     struct meeting_rank *ranks; /* in the order of the models */
     size_t rank_count;
-    struct meeting *at; /* by communicator */
+    struct meeting *at; /* first those without messages; by communicator */
     size_t count;
     struct meeting_member *members;
     size_t member_count;

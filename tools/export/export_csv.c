@@ -22,6 +22,7 @@ static const struct {
     {SL_EVENT_SYNC, {"kind", NULL}},         {SL_EVENT_ERROR, {"kind", NULL}},
     {SL_EVENT_MARK, {"kind", NULL}},         {SL_EVENT_GAP, {NULL, NULL}},
     {SL_EVENT_DECISION, {"kind", "reason"}}, {SL_EVENT_ORDER, {"kind", NULL}},
+    {SL_EVENT_MESSAGE, {"kind", NULL}},
 };
 
 #define TITLES 256 /* bytes of the longest title line */

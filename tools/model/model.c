@@ -129,6 +129,10 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
         MODEL_PUSH(build, model->orders,
                    (struct model_order){e->tick, e->time_ns, e->a, e->b, e->flags == SL_ORDER_WAIT});
         break;
+    case SL_EVENT_MESSAGE:
+        MODEL_PUSH(build, model->messages,
+                   (struct model_message){e->tick, e->b, e->a, e->c, e->id, e->flags != 0});
+        break;
     case SL_EVENT_ERROR:
         MODEL_PUSH(build, model->errors,
                    (struct model_error){e->tick, e->time_ns, e->a, e->c, e->id, e->flags});
@@ -296,13 +300,13 @@ void model_close(struct model *model)
     for (size_t i = 0; i < model->modules.count; i++) free_text(model->modules.at[i].path);
     for (size_t i = 0; i < model->metadata.count; i++) free_text(model->metadata.at[i]);
     void *arrays[] = {
-        model->launches.at, model->shapes.at,    model->sets.at,        model->set_ranges.at,
-        model->ranges.at,   model->streams.at,   model->slots.at,       model->lives.at,
-        model->moves.at,    model->transfers.at, model->stalls.at,      model->iterations.at,
-        model->slabs.at,    model->durations.at, model->collectives.at, model->marks.at,
-        model->syncs.at,    model->errors.at,    model->gaps.at,        model->sites.at,
-        model->modules.at,  model->metadata.at,  model->orders.at,      model->mispredictions.at,
-        model->pythons.at,  model->names.at};
+        model->launches.at,       model->shapes.at,    model->sets.at,        model->set_ranges.at,
+        model->ranges.at,         model->streams.at,   model->slots.at,       model->lives.at,
+        model->moves.at,          model->transfers.at, model->stalls.at,      model->iterations.at,
+        model->slabs.at,          model->durations.at, model->collectives.at, model->messages.at,
+        model->marks.at,          model->syncs.at,     model->errors.at,      model->gaps.at,
+        model->sites.at,          model->modules.at,   model->metadata.at,    model->orders.at,
+        model->mispredictions.at, model->pythons.at,   model->names.at};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) free(arrays[i]);
     kernel_names_free(&model->kernels);
     free(model);

@@ -96,6 +96,12 @@ struct model_collective { /* a launch with a known communicator */
     uint32_t function;     /* as numbered in docs/trace-format.md; not checked */
 };
 
+struct model_message { /* sent or received by the collective with the same tick */
+    uint64_t tick, bytes, communicator;
+    uint64_t own, peer; /* ranks of the communicator */
+    bool receives;
+};
+
 struct model_mark {
     uint64_t tick, time_ns;
     const char *name; /* defused */
@@ -180,6 +186,7 @@ struct model {
     MODEL_ARRAY(struct model_iteration) iterations;
     MODEL_ARRAY(struct model_duration) durations;     /* by tick */
     MODEL_ARRAY(struct model_collective) collectives; /* by tick */
+    MODEL_ARRAY(struct model_message) messages;       /* by tick */
     MODEL_ARRAY(struct model_mark) marks;
     MODEL_ARRAY(struct model_sync) syncs;
     MODEL_ARRAY(struct model_order) orders;

@@ -227,6 +227,8 @@ void model_finish_launches(struct model_build *build)
     if (!sort_by_key(model->launches.at, model->launches.count, sizeof(*model->launches.at),
                      offsetof(struct model_launch, tick)) ||
         !sort_by_key(model->collectives.at, model->collectives.count, sizeof(*model->collectives.at),
-                     offsetof(struct model_collective, tick)))
+                     offsetof(struct model_collective, tick)) ||
+        !sort_by_key(model->messages.at, model->messages.count, sizeof(*model->messages.at),
+                     offsetof(struct model_message, tick)))
         build->no_memory = true;
 }

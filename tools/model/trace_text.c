@@ -111,6 +111,9 @@ unsigned record_words(const struct sl_event *event, const char *keys[2], const c
     case SL_EVENT_ORDER:
         words[0] = event->flags ? "wait" : "record";
         return 1;
+    case SL_EVENT_MESSAGE:
+        words[0] = event->flags ? "receive" : "send";
+        return 1;
     case SL_EVENT_ALLOC:
         words[0] = "again";
         return event->flags & 1;

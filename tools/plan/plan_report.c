@@ -159,8 +159,8 @@ static void print_meetings(const struct plan_report *report)
     printf("The ranks meet at %" PRIu32 " collectives%s.\n", meetings->count - 1,
            report->predictions->at[0].setting.meets_over_link ? ", which use the link to the host" : "");
     if (alone)
-        printf("%" PRIu64 " of %" PRIu64 " records of collectives are sends, receives, or on no other rank: "
-               "they take their measured time.\n",
+        printf("%" PRIu64 " of %" PRIu64 " records of collectives, sends and receives have no counterpart "
+               "in the other traces: they take their measured time.\n",
                alone, all);
     if (meetings->unlike)
         printf("%" PRIu64 " communicators: the ranks' collectives differ from some point on; the ranks meet "

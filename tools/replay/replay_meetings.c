@@ -14,6 +14,8 @@ enum {
     ALL_TO_ALL = 7,
     GATHER = 8,
     SCATTER = 9,
+    SEND = 10,
+    RECEIVE = 11,
     LEAST_BYTES = 1 << 20, /* minimum bytes of a meeting that is used to measure the link's speed: the time of
                               smaller ones is mostly latency */
 };
@@ -26,8 +28,8 @@ struct kind {
 };
 
 /* The bytes that a rank sends over the link, given the bytes that all ranks read and write
- * (shim/nccl_api.def), for rings and direct messages as in NCCL. Unknown for groups; for sends and receives
- * it equals the given bytes. */
+ * (shim/nccl_api.def), for rings and direct messages as in NCCL. In a group each rank is taken to send and to
+ * receive as much as every other. */
 static uint64_t passed_bytes(uint32_t function, uint64_t all_bytes, unsigned members)
 {
     double ranks = members, others = ranks - 1, part;
@@ -48,6 +50,10 @@ static uint64_t passed_bytes(uint32_t function, uint64_t all_bytes, unsigned mem
         break;
     case ALL_TO_ALL:
         part = others / (2 * ranks * ranks);
+        break;
+    case SEND: /* one rank reads, the other writes */
+    case RECEIVE:
+        part = 0.5;
         break;
     case GATHER:
     case SCATTER:

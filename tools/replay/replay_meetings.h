@@ -2,7 +2,7 @@
  * functions), and the time that this takes. A meeting begins when its last rank has come, and takes as long
  * from there as it took the rank that waited for nobody.
  *
- * Sends and receives are not meetings, because the peers are unknown: they take their measured time,
+ * Sends and receives of traces that do not name the peers are no meetings: they take their measured time,
  * including their waits. */
 #ifndef SLUICE_TOOL_REPLAY_MEETINGS_H
 #define SLUICE_TOOL_REPLAY_MEETINGS_H

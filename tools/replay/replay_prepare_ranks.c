@@ -1,7 +1,9 @@
 /* Selects the part of the traces that is replayed for a job's ranks. Steps that are found on each rank
  * separately differ if the ranks own different parts of the model. So the steps of one rank are used; on the
- * other ranks they begin and end after the same meetings. */
+ * other ranks they begin and end after the same meetings. Where these are not of all ranks, as in a pipeline,
+ * a step ends on each rank after its last meeting with one whose end is known. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/replay/replay_prepare.h"
 
@@ -59,10 +61,23 @@ static bool add_border(const struct replay_meetings *meetings, const struct wher
     return true;
 }
 
+/* Whether most of the leader's steps end after a meeting of all ranks of their own. */
+static bool have_meetings_of_all(const struct replay_meetings *meetings, const struct replay_program *from,
+                                 size_t leader)
+{
+    uint32_t count = 0, before = 0;
+    for (uint32_t b = 0; b < from->border_count; b++) {
+        uint32_t meeting = last_meeting(from->model, meetings, leader, from->borders[b]);
+        count += meeting != before;
+        before = meeting;
+    }
+    return 2 * count >= from->border_count;
+}
+
 /* Transfers the leader's borders to all ranks, except borders that follow the same meeting as the previous
- * one. */
-static void share_borders(const struct replay_meetings *meetings, const struct where *where,
-                          struct replay_program *programs, size_t leader)
+ * one. Returns their number. */
+static uint32_t share_by_meetings_of_all(const struct replay_meetings *meetings, const struct where *where,
+                                         struct replay_program *programs, size_t leader)
 {
     const struct replay_program *from = &programs[leader];
     uint32_t count = 0, found = from->border_count;
@@ -70,6 +85,66 @@ static void share_borders(const struct replay_meetings *meetings, const struct w
         uint32_t meeting = last_meeting(from->model, meetings, leader, from->borders[b]);
         if (meeting) count += add_border(meetings, where, programs, count, meeting);
     }
+    return count;
+}
+
+/* For each other rank whose place is unknown (0), the place after its last meeting with `rank` before that
+ * one's place. */
+static void place_peers(const struct model *model, const struct replay_meetings *meetings,
+                        const struct where *where, size_t rank, uint32_t places[REPLAY_RANKS])
+{
+    uint32_t last[REPLAY_RANKS] = {0};
+    for (size_t i = 0; i < model->collectives.count; i++) {
+        uint32_t meeting = meetings->of_rank[rank][i];
+        if (meeting && where->launch[rank][meeting] > places[rank]) break;
+        for (size_t r = 0; meeting && r < meetings->ranks; r++)
+            if (meetings->at[meeting].members >> r & 1) last[r] = meeting;
+    }
+    for (size_t r = 0; r < meetings->ranks; r++)
+        if (!places[r] && last[r]) places[r] = where->launch[r][last[r]];
+}
+
+/* The place on each rank at which a step ends that ends before the leader's launch. False: not every rank has
+ * met one with a place. */
+static bool place_all(const struct replay_meetings *meetings, const struct where *where,
+                      const struct replay_program *programs, size_t leader, uint32_t launch,
+                      uint32_t places[REPLAY_RANKS])
+{
+    bool asked[REPLAY_RANKS] = {false};
+    memset(places, 0, REPLAY_RANKS * sizeof(*places));
+    places[leader] = launch;
+    for (size_t placed = 0; placed < meetings->ranks; placed++) {
+        size_t rank = 0;
+        while (rank < meetings->ranks && (asked[rank] || !places[rank])) rank++;
+        if (rank == meetings->ranks) return false;
+        asked[rank] = true;
+        place_peers(programs[rank].model, meetings, where, rank, places);
+    }
+    return true;
+}
+
+/* The same by meetings of some ranks. */
+static uint32_t share_by_any_meetings(const struct replay_meetings *meetings, const struct where *where,
+                                      struct replay_program *programs, size_t leader)
+{
+    const struct replay_program *from = &programs[leader];
+    uint32_t count = 0, found = from->border_count, places[REPLAY_RANKS];
+    for (uint32_t b = 0; b < found; b++) {
+        bool later = place_all(meetings, where, programs, leader, from->borders[b], places);
+        for (size_t r = 0; r < meetings->ranks && count && later; r++)
+            later = places[r] > programs[r].borders[count - 1];
+        for (size_t r = 0; r < meetings->ranks && later; r++) programs[r].borders[count] = places[r];
+        count += later;
+    }
+    return count;
+}
+
+static void share_borders(const struct replay_meetings *meetings, const struct where *where,
+                          struct replay_program *programs, size_t leader)
+{
+    uint32_t count = have_meetings_of_all(meetings, &programs[leader], leader)
+                         ? share_by_meetings_of_all(meetings, where, programs, leader)
+                         : share_by_any_meetings(meetings, where, programs, leader);
     for (size_t r = 0; r < meetings->ranks; r++) {
         programs[r].border_count = count;
         programs[r].steps = programs[leader].steps;

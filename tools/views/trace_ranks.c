@@ -230,22 +230,26 @@ int trace_ranks(int argc, char **argv)
     const struct command_syntax syntax = {
         .name = "trace ranks",
         .synopsis = "[--json] FILE FILE...",
-        .about = "Compares the traces of the ranks of one job. A collective ends on all ranks at about the "
-                 "same time, so the rank on which it took least came last. Prints for each rank:\n"
-                 "  collectives  number of collectives, without sends, receives and groups\n"
-                 "  compared     those that were timed on this rank and on another one\n"
-                 "  waited       time that it waited in them for the last rank\n"
-                 "  last         number of times that it was the last rank\n"
-                 "  late         total time that it came after the last rank but one\n"
-                 "  by work      part of that because its launches took longer since the ranks were last "
-                 "level; launches without a measured time count as the mean of similar ones\n"
-                 "  by link      part of the rest because its fetches took longer than they would over the "
-                 "other rank's link\n"
-                 "  by data      the rest, if it fetched more than the other rank in the meantime; else the "
-                 "part because its launches waited longer for data\n"
-                 "  by host      the remainder: its host launched later\n"
-                 "and for each kind of collective the rank that came last. SLUICE_TRACE=run.%r.slt records a "
-                 "trace for each rank.\n",
+        .about =
+            "Compares the traces of the ranks of one job. A collective ends on all ranks at about the "
+            "same time, so the rank on which it took least came last. Prints for each rank:\n"
+            "  collectives  number of collectives, sends, receives and groups of these, without groups of "
+            "collectives\n"
+            "  compared     those that were timed on this rank and on another one\n"
+            "  waited       time that it waited in them for the last rank\n"
+            "  last         number of times that it was the last rank\n"
+            "  late         total time that it came after the last rank but one\n"
+            "  by work      part of that because its launches took longer since the ranks were last "
+            "level; launches without a measured time count as the mean of similar ones\n"
+            "  by link      part of the rest because its fetches took longer than they would over the "
+            "other rank's link\n"
+            "  by data      the rest, if it fetched more than the other rank in the meantime; else the "
+            "part because its launches waited longer for data\n"
+            "  by host      the remainder: its host launched later\n"
+            "and for each kind of collective the rank that came last. A send and its receive are one Send, "
+            "groups that exchange messages one group; NCCL may end the send of a small message before the "
+            "receive begins. SLUICE_TRACE=run.%r.slt records a "
+            "trace for each rank.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
