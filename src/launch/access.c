@@ -150,9 +150,10 @@ static inline bool access_of(struct sl_scanner *scanner, const struct sl_word *w
     return true;
 }
 
-/* What remains of a launch's shape where sizes vary. */
+/* What remains of a launch's shape where sizes vary. Precondition: they do not matter to it. */
 static uint64_t shape_in_any_size(const struct sl_scanner *scanner, const struct sl_launch *launch)
 {
+    if (launch->footprint) return launch->footprint->in_any_size;
     uint32_t kernel = scanner->usage.kernel;
     return sl_hash_word(sl_mix(launch->kind), kernel ? scanner->kernels.kernels[kernel].name_hash
                                                      : launch->span_count + launch->more_span_count);
@@ -190,7 +191,8 @@ static uint64_t resolve(struct sl_scanner *scanner, const struct sl_launch *laun
         bool any_size = sl_name_is_of_any_size(scanner->placement, access->name);
         signature = sl_signature_add(signature, role, access->name, any_size ? 0 : access->offset);
     }
-    if (vary && usage->access_count && !launch->footprint) shape = shape_in_any_size(scanner, launch);
+    if (vary && usage->access_count && !sl_launch_has_sizes(launch))
+        shape = shape_in_any_size(scanner, launch);
     return signature + sl_launch_signature(shape);
 }
 

@@ -287,8 +287,9 @@ bool sl_is_expected_resized(const struct sl_scanner *scanner, const struct sl_la
 {
     const struct sl_usage *usage = &scanner->usage;
     const struct sl_symbol_record *record = launch_of(scanner, symbol);
-    if (!record || launch->footprint || !usage->access_count || record->launch_kind != 1 + launch->kind ||
-        record->kernel != usage->kernel || record->access_count != usage->access_count)
+    if (!record || sl_launch_has_sizes(launch) || !usage->access_count ||
+        record->launch_kind != 1 + launch->kind || record->kernel != usage->kernel ||
+        record->access_count != usage->access_count)
         return false;
     const struct sl_access *accesses = accesses_of(scanner, record);
     for (uint32_t a = 0; a < usage->access_count; a++) {
@@ -313,7 +314,7 @@ bool sl_is_expected_in_any_size(const struct sl_scanner *scanner, const struct s
 {
     const struct sl_usage *usage = &scanner->usage;
     const struct sl_symbol_record *record = launch_of(scanner, symbol);
-    if (!scanner->placement->names.vary || !record || launch->footprint ||
+    if (!scanner->placement->names.vary || !record || sl_launch_has_sizes(launch) ||
         record->launch_kind != 1 + launch->kind || !usage->access_count ||
         record->access_count != usage->access_count || usage->access_count > MOST_OF_ANY_SIZE)
         return false;

@@ -16,6 +16,7 @@ struct sl_footprint *sl_footprint_new(uint64_t shape, const struct sl_word *word
     struct sl_footprint *footprint = reserve(count);
     if (!footprint) return NULL;
     footprint->shape = shape;
+    footprint->in_any_size = 0;
     footprint->count = count;
     if (count) memcpy(footprint->words, words, count * sizeof *words);
     return footprint;
@@ -53,6 +54,7 @@ struct sl_footprint *sl_footprint_join(const struct sl_footprint *const *parts, 
     struct sl_map seen = {0};
     if (!joined) return NULL;
     joined->shape = count;
+    joined->in_any_size = 0;
     joined->count = 0;
     bool ok = true;
     for (size_t p = 0; p < count && ok; p++) {

@@ -15,7 +15,8 @@ struct sl_word {
 };
 
 struct sl_footprint {
-    uint64_t shape; /* a hash of all but the addresses */
+    uint64_t shape;       /* a hash of all but the addresses */
+    uint64_t in_any_size; /* a hash of what is the same whatever its sizes; 0: nothing is, as in a graph */
     uint32_t count;
     struct sl_word words[];
 };

@@ -3,10 +3,10 @@
 #define SLUICE_LAUNCH_H
 
 #include "device/backend.h"
+#include "launch/footprint.h"
 #include "trace/events.h"
 
 struct sl_core;
-struct sl_footprint;
 
 struct sl_span {
     uint64_t address, bytes;
@@ -38,9 +38,9 @@ struct sl_launch {
     struct sl_upload {
         const void *from; /* in host memory, readable or not */
         uint64_t to, bytes;
-    } upload;              /* copies from foreign memory, or zeros */
-    uint32_t collective;   /* collectives: kind as in include/sluice/trace.h; 0: several kinds */
-    uint64_t communicator; /* collectives: the same number on all ranks; 0: unknown */
+    } upload;                          /* copies from foreign memory, or zeros */
+    uint32_t collective;               /* collectives: kind as in include/sluice/trace.h; 0: several kinds */
+    uint64_t communicator;             /* collectives: the same number on all ranks; 0: unknown */
     const struct sl_message *messages; /* collectives, until begin returns */
     uint32_t message_count;
     const struct sl_footprint *footprint; /* graphs: what the nodes may touch; NULL: unknown */
@@ -51,5 +51,11 @@ struct sl_launch {
     bool meets_peers; /* it may wait for other ranks */
     void *state;
 };
+
+/* Whether it is another launch in another size, also where sizes vary. */
+static inline bool sl_launch_has_sizes(const struct sl_launch *launch)
+{
+    return launch->footprint && !launch->footprint->in_any_size;
+}
 
 #endif

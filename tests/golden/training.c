@@ -19,6 +19,7 @@ enum slot {
 enum { CHUNK_BYTES = 4 << 20, LAUNCH_NS = 100000 };
 
 static struct training shape;
+static uint32_t batch; /* slot of the present one */
 static struct sl_event events[EVENTS_MAX];
 static size_t count;
 static uint64_t tick, now_ns = 1000000;
@@ -35,12 +36,17 @@ static uint64_t address_of(uint32_t slot)
     return 0x7f0040000000 + (uint64_t)slot * CHUNK_BYTES;
 }
 
+static uint64_t bytes_of(uint32_t slot)
+{
+    return slot == TOKENS || slot >= SLOTS ? 4096 + 64 * (slot % 5) : CHUNK_BYTES;
+}
+
 static void life(enum sl_event_type type, uint32_t slot)
 {
     struct sl_event *event = push(type, slot);
     event->a = address_of(slot);
-    event->b = slot == TOKENS ? 4096 : CHUNK_BYTES;
-    if (type == SL_EVENT_ALLOC) event->c = 0x1000 + slot;
+    event->b = bytes_of(slot);
+    if (type == SL_EVENT_ALLOC) event->c = 0x1000 + (slot < SLOTS ? slot : TOKENS);
 }
 
 /* A chunk comes or goes; its transfer takes as long as a launch. */
@@ -94,20 +100,27 @@ static void mark(const char *name)
 
 static void forward(bool evaluation)
 {
-    copy(SL_COPY_IN, TOKENS, 4096);
+    if (shape.varies) life(SL_EVENT_ALLOC, ++batch);
+    copy(SL_COPY_IN, batch, bytes_of(batch));
     for (uint32_t l = 0; l < shape.layers; l++) {
         life(SL_EVENT_ALLOC, HIDDEN + l);
         move(SL_ACTION_POPULATE, SL_CAUSE_DEMAND, HIDDEN + l);
         if (l)
             LAUNCH(LAYER, HIDDEN + l - 1, WEIGHTS + l, HIDDEN + l);
         else
-            LAUNCH(EMBED, TOKENS, WEIGHTS, HIDDEN);
+            LAUNCH(EMBED, batch, WEIGHTS, HIDDEN);
     }
-    LAUNCH(LOSS, HIDDEN + shape.layers - 1, TOKENS);
+    LAUNCH(LOSS, HIDDEN + shape.layers - 1, batch);
     for (uint32_t l = 0; evaluation && l < shape.layers; l++) {
         life(SL_EVENT_FREE, HIDDEN + l);
         move(SL_ACTION_DISCARD, SL_CAUSE_PLAN, HIDDEN + l);
     }
+    if (evaluation && shape.varies) life(SL_EVENT_FREE, batch);
+}
+
+static bool is_frozen(uint32_t layer)
+{
+    return shape.frozen && layer == 1;
 }
 
 static void backward(void)
@@ -115,21 +128,25 @@ static void backward(void)
     life(SL_EVENT_ALLOC, DELTA);
     move(SL_ACTION_POPULATE, SL_CAUSE_DEMAND, DELTA);
     for (uint32_t l = shape.layers; l-- > 0;) {
-        if (l)
+        if (is_frozen(l))
+            LAUNCH(LAYER_BACK, HIDDEN + l, HIDDEN + l - 1, WEIGHTS + l, DELTA);
+        else if (l)
             LAUNCH(LAYER_BACK, HIDDEN + l, HIDDEN + l - 1, WEIGHTS + l, GRADIENTS + l, DELTA);
         else
-            LAUNCH(EMBED_BACK, TOKENS, HIDDEN, GRADIENTS, DELTA);
+            LAUNCH(EMBED_BACK, batch, HIDDEN, GRADIENTS, DELTA);
         life(SL_EVENT_FREE, HIDDEN + l);
         move(SL_ACTION_DISCARD, SL_CAUSE_PLAN, HIDDEN + l);
     }
     life(SL_EVENT_FREE, DELTA);
     move(SL_ACTION_DISCARD, SL_CAUSE_PLAN, DELTA);
+    if (shape.varies) life(SL_EVENT_FREE, batch);
 }
 
 /* The moments come one by one and leave again; those of the first layer are forgotten. */
 static void update(void)
 {
     for (uint32_t l = 0; l < shape.layers; l++) {
+        if (is_frozen(l)) continue;
         move(SL_ACTION_FETCH, l ? SL_CAUSE_PLAN : SL_CAUSE_DEMAND, MOMENTS + l);
         LAUNCH(ADAM, WEIGHTS + l, GRADIENTS + l, MOMENTS + l);
         if (!l) {
@@ -174,6 +191,7 @@ const struct sl_event *training_events(struct training training, size_t *event_c
     count = 0;
     tick = 0;
     now_ns = 1000000;
+    batch = shape.varies ? SLOTS - 1 : TOKENS;
     begin();
     for (uint32_t s = 1; s <= shape.steps; s++) {
         for (unsigned m = 0; m < shape.micro; m++) {

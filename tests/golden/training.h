@@ -10,6 +10,8 @@ enum { TRAINING_LAYERS_MAX = 6 };
 struct training {
     unsigned layers, steps, micro; /* micro: batches for each update */
     bool marks;                    /* backward passes are ranges with the name of an update */
+    bool varies;                   /* each batch has another size, memory of its own, and is freed */
+    bool frozen;                   /* layer 1 has no gradient */
 };
 
 /* Its records, valid until the next call. */

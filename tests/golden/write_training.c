@@ -10,7 +10,8 @@
 int main(int argc, char **argv)
 {
     if (argc < 2 || argc > 3) return 2;
-    struct training training = {6, 4, 2, argc == 3 && !strcmp(argv[2], "marks")};
+    struct training training = {
+        .layers = 6, .steps = 4, .micro = 2, .marks = argc == 3 && !strcmp(argv[2], "marks")};
     size_t count;
     const struct sl_event *events = training_events(training, &count);
     struct trace_bytes trace = trace_build(events, count, count, true);

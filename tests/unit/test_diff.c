@@ -34,7 +34,8 @@ static struct model *model_of(const struct sl_event *events, size_t count)
 static struct model *training_model(unsigned steps)
 {
     size_t count;
-    const struct sl_event *events = training_events((struct training){LAYERS, steps, MICRO, false}, &count);
+    const struct sl_event *events =
+        training_events((struct training){.layers = LAYERS, .steps = steps, .micro = MICRO}, &count);
     return model_of(events, count);
 }
 

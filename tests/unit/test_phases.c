@@ -65,16 +65,17 @@ static void check_training(struct training training)
     assert_int_equal(count_named(model, &phases, PHASE_BACKWARD, "layer_back"),
                      passes * (training.layers - 1));
     assert_int_equal(count_named(model, &phases, PHASE_BACKWARD, "embed_back"), passes);
-    assert_int_equal(count_named(model, &phases, PHASE_UPDATE, "adam"), training.steps * training.layers);
+    unsigned updated = training.layers - training.frozen;
+    assert_int_equal(count_named(model, &phases, PHASE_UPDATE, "adam"), training.steps * updated);
     assert_int_equal(count_named(model, &phases, PHASE_EVALUATION, "loss"), training.steps >= 2);
     assert_int_equal(count_named(model, &phases, PHASE_COPY, "copy"),
                      model->launches.count - count_named(model, &phases, PHASE_OTHER, "copy") -
-                         passes * 2 * training.layers - passes - training.steps * training.layers -
+                         passes * 2 * training.layers - passes - training.steps * updated -
                          (training.steps >= 2) * (training.layers + 1));
-    uint64_t tensors = (uint64_t)training.layers * (4 << 20);
+    uint64_t tensors = (uint64_t)training.layers * (4 << 20), trained = (uint64_t)updated * (4 << 20);
     assert_true(bytes_of(&phases, CLASS_PARAMETER) == tensors);
-    assert_true(bytes_of(&phases, CLASS_GRADIENT) == tensors);
-    assert_true(bytes_of(&phases, CLASS_OPTIMIZER) == tensors);
+    assert_true(bytes_of(&phases, CLASS_GRADIENT) == trained);
+    assert_true(bytes_of(&phases, CLASS_OPTIMIZER) == trained);
     assert_true(bytes_of(&phases, CLASS_ACTIVATION) == tensors);
     phases_free(&phases);
     model_close(model);
@@ -86,7 +87,24 @@ static void test_micro_batches_and_layers(void **state)
     for (unsigned layers = 3; layers <= 6; layers++)
         for (unsigned micro = 1; micro <= 4; micro++)
             for (unsigned steps = 3; steps <= 5; steps++)
-                check_training((struct training){layers, steps, micro, false});
+                check_training((struct training){.layers = layers, .steps = steps, .micro = micro});
+}
+
+/* Batches padded to their longest: each is allocated at the same place in the program, with another size. */
+static void test_batches_of_varying_sizes(void **state)
+{
+    (void)state;
+    for (unsigned micro = 1; micro <= 2; micro++)
+        check_training((struct training){.layers = 4, .steps = 5, .micro = micro, .varies = true});
+}
+
+/* What is made before the first batch, stays, and is not updated. */
+static void test_frozen_weights_are_parameters(void **state)
+{
+    (void)state;
+    for (unsigned varies = 0; varies < 2; varies++)
+        check_training(
+            (struct training){.layers = 4, .steps = 5, .micro = 1, .varies = varies, .frozen = true});
 }
 
 static void test_names_of_ranges(void **state)
@@ -211,9 +229,12 @@ static void test_nothing_is_found_in_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_micro_batches_and_layers), cmocka_unit_test(test_names_of_ranges),
-        cmocka_unit_test(test_ranges_nest_and_overlap), cmocka_unit_test(test_a_slab_is_cut_where_ranges_end),
-        cmocka_unit_test(test_nothing_is_found_in_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_micro_batches_and_layers),
+                                       cmocka_unit_test(test_batches_of_varying_sizes),
+                                       cmocka_unit_test(test_frozen_weights_are_parameters),
+                                       cmocka_unit_test(test_names_of_ranges),
+                                       cmocka_unit_test(test_ranges_nest_and_overlap),
+                                       cmocka_unit_test(test_a_slab_is_cut_where_ranges_end),
+                                       cmocka_unit_test(test_nothing_is_found_in_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

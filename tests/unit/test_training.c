@@ -703,7 +703,8 @@ static void steps_of_a_file(void **state)
 {
     (void)state;
     size_t count;
-    const struct sl_event *events = training_events((struct training){4, 8, 2, false}, &count);
+    const struct sl_event *events =
+        training_events((struct training){.layers = 4, .steps = 8, .micro = 2}, &count);
     write_trace(events, count);
     assert_int_equal(training_steps(path, UINT64_C(64) << 20), 7);
     assert_int_equal(training_steps(path, UINT64_C(640) << 20), 0);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -112,6 +113,33 @@ static void a_launch_is_told_by_its_tensors(void **state)
     core_end_child(true);
 }
 
+static sl_symbol symbol_of_footprint(uint64_t shape, uint64_t in_any_size, uint64_t address)
+{
+    struct sl_word word = {.address = address, .bytes = 4096};
+    struct sl_footprint *footprint = sl_footprint_new(shape, &word, 1);
+    footprint->in_any_size = in_any_size;
+    struct sl_launch launch = {.kind = SL_LAUNCH_GRAPH, .footprint = footprint};
+    sl_symbol symbol = sl_access_scan(&sl_core_running()->scanner, &launch, SL_NONE, 0)->symbol;
+    free(footprint);
+    return symbol;
+}
+
+/* A graph in another size is another graph. What is replayed as one, but is a launch, is not. */
+static void a_footprint_says_whether_its_sizes_matter(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    start();
+    run(0, LEARNED);
+    uint64_t varies = core_take_at(501, 96 * SL_KIB);
+    sl_symbol graph = symbol_of_footprint(1, 0, varies), launch = symbol_of_footprint(1, 9, varies);
+    assert_int_not_equal(symbol_of_footprint(2, 0, varies), graph);
+    assert_int_equal(symbol_of_footprint(2, 9, varies), launch);
+    assert_int_equal(symbol_of_footprint(2, 9, varies + 512), launch);
+    assert_int_not_equal(symbol_of_footprint(2, 10, varies), launch);
+    core_end_child(true);
+}
+
 /* What is forgotten has its slots as names, until sizes are seen to vary again. */
 static void names_are_forgotten(void **state)
 {
@@ -158,9 +186,12 @@ static void the_present_size_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_are_foreseen),   cmocka_unit_test(what_strays_is_planned_anew),
-        cmocka_unit_test(the_present_size_counts), cmocka_unit_test(a_launch_is_told_by_its_tensors),
+        cmocka_unit_test(launches_are_foreseen),
+        cmocka_unit_test(what_strays_is_planned_anew),
+        cmocka_unit_test(the_present_size_counts),
+        cmocka_unit_test(a_launch_is_told_by_its_tensors),
         cmocka_unit_test(names_are_forgotten),
+        cmocka_unit_test(a_footprint_says_whether_its_sizes_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,10 +18,10 @@ enum memory_class {
 
 const char *class_name(unsigned class);
 
-/* The phases that touch a segment, and whether it lives across windows or is repeatedly copied from the host.
- */
+/* The phases that touch a segment, and whether it lives across windows, was used before the first one, or is
+ * repeatedly copied from the host. */
 struct touched_in {
-    bool forward, backward, update, kept, input;
+    bool forward, backward, update, kept, older, input;
 };
 enum memory_class class_from(struct touched_in touched);
 

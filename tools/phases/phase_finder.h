@@ -10,7 +10,8 @@ struct finder {
     struct phases *out;
     struct anchors anchors;
     struct windows windows;
-    uint8_t *is_kept;
+    uint8_t *is_kept;  /* of each segment: it lives across windows */
+    uint8_t *is_older; /* of each segment: kernels or the host wrote or read it before the first window */
     uint8_t *of_shape; /* phase of the last launch of each shape */
     bool no_memory;
 };

@@ -34,7 +34,8 @@ static struct touched_in touched_in(const struct finder *f, const struct touches
                                     const struct turns *turns)
 {
     uint32_t segment = touches->segments[s];
-    struct touched_in t = {.kept = f->is_kept[segment], .input = f->anchors.is_input[segment]};
+    struct touched_in t = {
+        .kept = f->is_kept[segment], .older = f->is_older[segment], .input = f->anchors.is_input[segment]};
     for (uint32_t i = touches->first[s]; i < touches->first[s + 1]; i++) {
         uint32_t position = touches->at[i];
         t.forward |= position < turns->backward;
@@ -259,7 +260,8 @@ bool phases_find(const struct model *model, struct phases *out)
     if (good) {
         out->class_of = calloc(out->segments.count + 1, 1);
         f.is_kept = calloc(out->segments.count + 1, 1);
-        good = out->class_of && f.is_kept && anchors_find(model, &out->segments, &f.anchors);
+        f.is_older = calloc(out->segments.count + 1, 1);
+        good = out->class_of && f.is_kept && f.is_older && anchors_find(model, &out->segments, &f.anchors);
     }
     if (good) {
         find(&f);
@@ -272,6 +274,7 @@ bool phases_find(const struct model *model, struct phases *out)
     anchors_free(&f.anchors);
     windows_free(&f.windows);
     free(f.is_kept);
+    free(f.is_older);
     free(f.of_shape);
     return good;
 }

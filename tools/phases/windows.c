@@ -37,6 +37,61 @@ static bool find_written(const struct model *model, const struct segments *segme
     return any;
 }
 
+/* Marks the slots with a life that ends before the last work. */
+static bool find_passing(const struct model *model, uint8_t *passes)
+{
+    uint64_t last = 0;
+    for (uint32_t l = 0; l < model->launches.count; l++)
+        if (is_work(model, l)) last = model->launches.at[l].tick;
+    bool any = false;
+    for (size_t i = 0; i < model->lives.count; i++) {
+        const struct model_life *life = &model->lives.at[i];
+        if (life->died_ns == MODEL_ALWAYS || life->died_tick >= last) continue;
+        passes[life->slot] = any = true;
+    }
+    return any;
+}
+
+/* A batch of another size may have other slots, but they are allocated at the same sites. Marks the segments
+ * of slots that the host copied to and that do not stay, if the slots of their site together were copied to
+ * at least `least` times with work in between. Weights of one site, which stay, are not meant. */
+static bool find_copied_sites(const struct model *model, const struct segments *segments, unsigned least,
+                              uint8_t *is_written)
+{
+    struct seen {
+        uint32_t last, times;
+    } *seen = calloc(model->slots.count + 1, sizeof(*seen)); /* by the first slot of each site */
+    uint8_t *passes = calloc(model->slots.count + 1, 1);
+    struct sl_map first_of = {0};
+    bool any = false, good = seen && passes && find_passing(model, passes);
+    uint32_t work = 1;
+    for (uint32_t s = 0; good && s < model->slots.count; s++) {
+        uint64_t site = model->slots.at[s].site;
+        if (site && sl_map_get(&first_of, site) == SL_NONE) good = sl_map_put(&first_of, site, s);
+    }
+    for (unsigned round = 0; good && round < 2; round++) {
+        for (uint32_t l = 0; l < model->launches.count; l++) {
+            const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
+            work += is_work(model, l);
+            if (!is_copy_in(shape)) continue;
+            FOR_SEGMENTS(model, segments, shape, s)
+            {
+                uint32_t slot = segments->at[s].slot,
+                         first = sl_map_get(&first_of, model->slots.at[slot].site);
+                if (!passes[slot] || first == SL_NONE) continue;
+                if (round)
+                    is_written[s] |= any |= seen[first].times >= least;
+                else if (seen[first].last != work)
+                    seen[first] = (struct seen){work, seen[first].times + 1};
+            }
+        }
+    }
+    sl_map_free(&first_of);
+    free(passes);
+    free(seen);
+    return any;
+}
+
 static bool touches_input(const struct model *model, const struct segments *segments,
                           const struct model_shape *shape, const uint8_t *is_input)
 {
@@ -98,7 +153,8 @@ bool anchors_find(const struct model *model, const struct segments *segments, st
                             .is_zeroed = calloc(segments->count + 1, 1)};
     uint8_t *touches = malloc(model->shapes.count + 1);
     bool good = out->is_input && out->is_zeroed && touches;
-    if (good && !find_written(model, segments, false, COPIES_MIN, out->is_input))
+    bool copied = good && find_written(model, segments, false, COPIES_MIN, out->is_input);
+    if (good && !find_copied_sites(model, segments, COPIES_MIN, out->is_input) && !copied)
         find_written(model, segments, false, 2, out->is_input);
     if (good) find_written(model, segments, true, COPIES_MIN, out->is_zeroed);
     for (size_t i = 0; good && i < model->shapes.count; i++)

@@ -153,8 +153,9 @@ static bool gather(struct replaying *r, const struct model_shape *shape)
     const struct model *model = r->program->model;
     const struct model_set *set = &model->sets.at[shape->set];
     if (!reserve(r, set->count + 1)) return false;
-    r->footprint->shape = sl_hash_word(sl_hash_word(sl_mix(shape->size), shape->kernel),
-                                       (uint64_t)shape->kind << 8 | shape->direction);
+    r->footprint->in_any_size =
+        sl_hash_word(sl_mix(shape->kernel), (uint64_t)shape->kind << 8 | shape->direction) | 1;
+    r->footprint->shape = sl_hash_word(r->footprint->in_any_size, shape->size);
     r->footprint->count = 0;
     for (uint32_t i = 0; i < set->count; i++) {
         const struct model_range *range = model_set_range(model, set, i);
