@@ -59,13 +59,14 @@ static void advice_is_ranked_by_what_it_brings(void **state)
     memory->saves_memory = true;
     memory->before_bytes = 100;
     memory->after_bytes = 5;
-    add(&list, "bound", ADVICE_BOUND, 100, 1);
+    add(&list, "training", ADVICE_BOUND, 100, 1)->changes_training = true;
+    add(&list, "bound", ADVICE_BOUND, 100, 2);
     add(&list, "little", ADVICE_SIMULATED, 100, 90);
     add(&list, "much", ADVICE_SIMULATED, 100, 60);
     add(&list, "same", ADVICE_SIMULATED, 200, 120);
     add(&list, "fact", ADVICE_FACT, 0, 0);
     advice_rank(&list);
-    const char *const order[] = {"fact", "much", "same", "little", "bound", "memory"};
+    const char *const order[] = {"fact", "much", "same", "little", "bound", "training", "memory"};
     assert_int_equal(list.count, COUNT(order));
     for (size_t i = 0; i < COUNT(order); i++) assert_string_equal(list.at[i].kind, order[i]);
 }

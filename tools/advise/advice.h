@@ -24,6 +24,7 @@ struct advice {
     const char *kind; /* one word, for programs */
     enum advice_basis basis;
     bool saves_memory;            /* its gain is memory, at almost the same time */
+    bool changes_training;        /* the program would compute something else */
     char what[ADVICE_TEXT];       /* what to do, and what it does; ends without a full stop */
     char line[ADVICE_TEXT];       /* the exact line to type, or the change to the program; may be empty */
     const char *unseen;           /* what the figures do not include; NULL: nothing special */
@@ -48,8 +49,9 @@ double advice_memory_percent(const struct advice *advice);
 /* Whether a step of `after_ns` is so much shorter than one of `before_ns` that it is worth advice. */
 bool advice_pays(uint64_t before_ns, uint64_t after_ns);
 
-/* Facts, then what saves time by simulation, then what may save time at most, then what saves memory; each by
- * gain, and in the order of addition where that is equal. */
+/* Facts, then what saves time by simulation, then what may save time at most, of which what changes the
+ * training is last, then what saves memory; each by gain, and in the order of addition where that is equal.
+ */
 void advice_rank(struct advice_list *list);
 
 /* A budget that was tried. */

@@ -12,6 +12,7 @@ enum {
     MOST_RANKS = 8,
     GRAPH_PERCENT = 50,      /* of the budget: nothing can be fetched beside larger graphs */
     COLLECTIVE_PERCENT = 20, /* of a step */
+    FROZEN_PERCENT = 20,     /* of what is kept */
 };
 
 /* A step takes at least this long if it computes for `resident_ns` and keeps `kept_bytes` from step to step:
@@ -73,6 +74,40 @@ static void advise_allocator(const struct situation *s, const struct step_profil
     advice->unseen = "where the tensors lie in the segments";
 }
 
+/* Where sizes vary, a layout that suits one step does not suit the next. */
+static void advise_lengths(const struct situation *s, const struct step_profile *p, struct advice_list *list)
+{
+    uint64_t after_ns = least_step_ns(s, s->resident_ns, p->kept_bytes);
+    if (!s->now.sizes_vary || s->fits || !advice_pays(situation_step(s), after_ns)) return;
+    struct advice *advice = bound(s, list, "lengths", after_ns);
+    snprintf(
+        advice->what, sizeof(advice->what),
+        "Let fewer sizes come: tensors have other sizes in each step, as of batches that are padded to their "
+        "longest text, so that they fit nowhere where others lay before");
+    snprintf(advice->line, sizeof(advice->line),
+             "DataCollatorWithPadding(..., pad_to_multiple_of=32), or batches of texts of similar length");
+    advice->unseen = "computing and memory for what is padded";
+}
+
+/* Half of the bytes need not come. */
+static void advise_frozen(const struct situation *s, const struct step_profile *p, struct advice_list *list)
+{
+    char frozen[SL_BYTES_TEXT], kept[SL_BYTES_TEXT];
+    uint64_t after_ns = least_step_ns(s, s->resident_ns, p->kept_bytes - p->frozen_bytes / 2);
+    if (s->fits || p->frozen_bytes < p->kept_bytes / 100 * FROZEN_PERCENT ||
+        p->frozen_bytes > p->kept_bytes || !advice_pays(situation_step(s), after_ns))
+        return;
+    struct advice *advice = bound(s, list, "frozen", after_ns);
+    advice->changes_training = true;
+    snprintf(
+        advice->what, sizeof(advice->what),
+        "Load the frozen weights with half as many bytes: %s of the %s that are kept from step to step are "
+        "only read",
+        sl_bytes_text(p->frozen_bytes, frozen), sl_bytes_text(p->kept_bytes, kept));
+    snprintf(advice->line, sizeof(advice->line), "from_pretrained(..., torch_dtype=torch.bfloat16)");
+    advice->unseen = "whether they have that type already; it also changes how the training rounds";
+}
+
 static void advise_graph(const struct situation *s, const struct step_profile *p, struct advice_list *list)
 {
     char graph[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
@@ -108,7 +143,9 @@ static void advise_larger_batch(const struct situation *s, const struct step_pro
         "today's batches",
         times);
     snprintf(advice->line, sizeof(advice->line), "the program's batch size, times %.1f at most", times);
-    advice->unseen = "kernels that are faster for each sample in larger batches";
+    advice->unseen =
+        "kernels that are faster for each sample in larger batches; it also changes the training";
+    advice->changes_training = true;
 }
 
 /* With too little room: several batches share the traffic of weights and optimizer state. */
@@ -132,6 +169,7 @@ static void advise_accumulation(const struct situation *s, const struct step_pro
     snprintf(advice->line, sizeof(advice->line), "loss.backward() %llu times for each optimizer.step()",
              (unsigned long long)batches);
     advice->unseen = "what moves between the batches; it also changes the training";
+    advice->changes_training = true;
 }
 
 static void advise_ranks(const struct situation *s, const struct step_profile *p, struct advice_list *list)
@@ -173,7 +211,9 @@ static void advise_fewer_ranks(const struct situation *s, const struct step_prof
 void advise_program(const struct situation *s, const struct step_profile *p, struct advice_list *list)
 {
     advise_allocator(s, p, list);
+    advise_lengths(s, p, list);
     if (!p->found) return;
+    advise_frozen(s, p, list);
     advise_optimizer(s, p, list);
     advise_graph(s, p, list);
     if (s->fits)

@@ -7,8 +7,9 @@
 
 /* What one step of training does, by its phases and the classes of its memory. */
 struct step_profile {
-    bool found;          /* the trace has steps of training */
-    uint64_t kept_bytes; /* parameters and optimizer state */
+    bool found;            /* the trace has steps of training */
+    uint64_t kept_bytes;   /* parameters and optimizer state */
+    uint64_t frozen_bytes; /* parameters that a step reads and does not update */
     uint64_t gradient_bytes;
     uint64_t batch_bytes; /* at the peak: activations and workspaces, which grow with the batch */
     uint64_t peak_bytes;

@@ -57,6 +57,23 @@ static uint64_t touched_bytes(const struct model *model, const struct model_shap
     return bytes;
 }
 
+/* `updated`: the segments that the update touches. */
+static bool count_frozen(const struct model *model, const struct phases *phases, const struct step *step,
+                         const bool *updated, struct step_profile *out)
+{
+    bool *used = calloc(phases->segments.count + 1, sizeof(*used));
+    for (uint32_t l = step->begin; used && l < step->end; l++) {
+        if (!is_work(model, l)) continue;
+        FOR_SEGMENTS(model, &phases->segments, model_shape_of(model, &model->launches.at[l]), s)
+        used[s] = true;
+    }
+    for (uint32_t s = 0; used && s < phases->segments.count; s++)
+        if (used[s] && !updated[s] && phases->class_of[s] == CLASS_PARAMETER)
+            out->frozen_bytes += phases->segments.at[s].bytes;
+    free(used);
+    return used;
+}
+
 static void count_step(const struct replay_program *program, const struct phases *phases,
                        const struct step *step, bool *seen, struct step_profile *out)
 {
@@ -107,8 +124,9 @@ static bool find(const struct replay_program *program, const struct phases *phas
     out->gradient_bytes = info.peak_of[CLASS_GRADIENT];
     out->batch_bytes = info.peak_of[CLASS_ACTIVATION] + info.peak_of[CLASS_WORKSPACE];
     if (step) count_step(program, phases, step, seen, out);
+    bool good = !step || count_frozen(program->model, phases, step, seen, out);
     free(seen);
-    return true;
+    return good;
 }
 
 bool step_profile_find(const struct replay_program *program, struct step_profile *out)

@@ -110,6 +110,7 @@ void replay_sum_up(const struct replay_result *of_rank, size_t count, struct rep
         RAISE(out->missed_meetings, other->missed_meetings);
         out->refused += other->refused;
         out->oversize += other->oversize;
+        out->sizes_vary |= other->sizes_vary;
         for (unsigned c = 0; c < CLASS_COUNT; c++) out->left[c] += other->left[c];
         for (uint32_t b = 0; b <= out->iteration_count; b++) RAISE(out->borders_ns[b], other->borders_ns[b]);
         for (uint32_t b = 0; b < out->iteration_count; b++)
@@ -288,6 +289,7 @@ void replay_run(const struct replay_job *job, size_t rank, const struct replay_s
     if (result->status == SL_OK) result->status = go_through(r, setting);
     if (result->status == SL_OK) {
         result->oversize = r->core.stats->oversize_launches;
+        result->sizes_vary = r->core.placement->names.vary;
         sum_up(r);
     }
     sequence_delete(r->sequence);

@@ -103,6 +103,7 @@ struct replay_result {
     uint64_t need_bytes;        /* most bytes of chunks with content */
     uint64_t refused;           /* allocations that could not be replayed */
     uint64_t oversize;          /* launches whose own chunks exceed the budget */
+    bool sizes_vary;            /* of tensors, from step to step */
     uint64_t left[CLASS_COUNT]; /* bytes evicted with a copy in the last iteration, by class */
     uint64_t least_in_bytes;    /* that have to come to the device in the last iteration, see floor.h */
     uint64_t missed_meetings;   /* of the job: meetings that began although no further rank could come */
