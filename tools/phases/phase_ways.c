@@ -37,20 +37,6 @@ static void find_kept(struct finder *f)
     }
 }
 
-/* Marks the segments that are used before the first window. A memset does not count: it may be there to clear
- * memory for the windows. */
-static void find_older(struct finder *f)
-{
-    const struct model *model = f->model;
-    uint32_t end = f->windows.count ? f->windows.at[0].begin : 0;
-    memset(f->is_older, 0, f->out->segments.count);
-    for (uint32_t l = 0; l < end; l++) {
-        const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
-        if (shape->kind == SL_LAUNCH_MEMSET) continue;
-        FOR_SEGMENTS(model, &f->out->segments, shape, s) f->is_older[s] = 1;
-    }
-}
-
 bool touches_of_type(struct finder *f, uint32_t type, struct touches *out)
 {
     const struct window *window = &f->windows.at[f->windows.types[type].window];
@@ -122,7 +108,6 @@ bool try_way(struct finder *f, uint32_t way, struct sample *sample)
     }
     if (!f->windows.count) return false;
     find_kept(f);
-    find_older(f);
     return find_sample(f, sample);
 }
 

@@ -216,6 +216,20 @@ static void tell_parameters(struct finder *f)
     }
 }
 
+/* Marks the segments that are used before the first window. A memset does not count: it may be there to clear
+ * memory for the windows. */
+static void find_older(struct finder *f)
+{
+    const struct model *model = f->model;
+    uint32_t end = f->windows.count ? f->windows.at[0].begin : 0;
+    memset(f->is_older, 0, f->out->segments.count);
+    for (uint32_t l = 0; l < end; l++) {
+        const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
+        if (shape->kind == SL_LAUNCH_MEMSET) continue;
+        FOR_SEGMENTS(model, &f->out->segments, shape, s) f->is_older[s] = 1;
+    }
+}
+
 /* Finds the classes from the most informative windows. False: they have no gradients, so there is no
  * training. */
 static bool find_classes(struct finder *f, uint32_t *gradients, struct division *divisions)
@@ -223,6 +237,7 @@ static bool find_classes(struct finder *f, uint32_t *gradients, struct division 
     struct sample sample;
     uint32_t way = choose_way(f);
     if (way == SL_NONE || !try_way(f, way, &sample)) return false;
+    find_older(f);
     struct knowledge known = {
         .is_input = f->anchors.is_input, .is_zeroed = f->anchors.is_zeroed, .is_kept = f->is_kept};
     classify(f, &sample.touches, &sample.turns);
