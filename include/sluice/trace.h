@@ -61,9 +61,10 @@ struct sluice_trace_block {
  * 0 where it is not known. A reader skips what a body holds beyond that, and records of a type it does not
  * know. */
 enum sluice_trace_type {
-    /* id: slot; a: address; b: bytes; c: site; flags: 1 if it is no new one, but written again */
+    /* id: slot; a: address; b: bytes; c: site; d: stream (since 2.6); flags: 1 if it is no new one, but written
+     * again, 2 if it is in the order of the stream */
     SLUICE_TRACE_ALLOC = 1,
-    SLUICE_TRACE_FREE = 2,   /* id: slot; a: address; b: bytes */
+    SLUICE_TRACE_FREE = 2,   /* id: slot; a: address; b: bytes; c: stream (since 2.6); flags: 2 as above */
     SLUICE_TRACE_KERNEL = 3, /* id: kernel; text: its name */
 
     /* id: kernel, or 0; a: stream; b: grid threads; c: bytes of a copy, a memset or a collective, of which

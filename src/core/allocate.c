@@ -116,7 +116,9 @@ static enum sl_status alloc_once(struct sl_core *core, uint64_t bytes, uint64_t 
     SL_TEST_DELAY(ALLOC);
     sl_lock(&core->order);
     if (stream) number = sl_stream_number(&core->streams, *stream);
+    core->recorder.stream = stream;
     enum sl_status status = place(core, bytes, site, tag, stream ? number + 1 : 0, &slot);
+    core->recorder.stream = NULL;
     if (status == SL_OK && stream) {
         sl_reuse_by_stream(&core->reuse, &core->placement.slots[slot], number, &reuse);
         sl_stream_is_used(&core->streams, number);
@@ -204,6 +206,7 @@ static uint32_t slot_at(const struct sl_core *core, uint64_t address)
 /* How an allocation is freed, and what became of it. */
 struct ending {
     enum { ANY, PLAIN, BLOCK, REPORTED } what;
+    const sl_stream *stream;     /* in whose order; NULL: in none */
     struct sl_allocation *freed; /* may be NULL */
     uint64_t address, bytes;     /* out */
     struct sl_chunk_range range; /* out */
@@ -236,10 +239,12 @@ static void end_slot(struct sl_core *core, uint32_t s, struct sl_points *points,
     ending->range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
     if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, slot->address, slot->bytes, points);
     if (slot->mapped) core->scanner.extents.version++; /* extents change: no tensor continues into it */
+    core->recorder.stream = ending->stream;
     if (slot->block)
         sl_block_end(core, s);
     else
         sl_slot_life_end(core, s);
+    core->recorder.stream = NULL;
     sl_host_part_changed(&core->host);
 }
 
@@ -350,7 +355,7 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
 {
     struct sl_core *core = sl_core_of(address);
     if (!core) return SL_OK;
-    struct ending ending = {.what = PLAIN, .freed = freed};
+    struct ending ending = {.what = PLAIN, .stream = &stream, .freed = freed};
     struct sl_free_stream where = {.handle = stream};
     struct sl_points *points = NULL;
     SL_TEST_DELAY(FREE);

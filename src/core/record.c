@@ -107,11 +107,15 @@ static void announce_kernel(struct sl_recorder *recorder, uint32_t kernel)
 void sl_record_allocation(struct sl_recorder *recorder, enum sl_event_type type, uint32_t slot)
 {
     const struct sl_slot *s = &recorder->core->placement.slots[slot];
+    uint64_t stream = recorder->stream ? (uint64_t)*recorder->stream : 0;
+    bool alloc = type == SL_EVENT_ALLOC;
     sl_record(recorder, (struct sl_event){.type = (uint8_t)type,
+                                          .flags = recorder->stream ? SL_IN_STREAM_ORDER : 0,
                                           .id = slot,
                                           .a = s->address,
                                           .b = s->bytes,
-                                          .c = type == SL_EVENT_ALLOC ? s->site : 0});
+                                          .c = alloc ? s->site : stream,
+                                          .d = alloc ? stream : 0});
 }
 
 /* After a trace file with a limit began a new lap, live allocations must be recorded again. Each launch
@@ -131,7 +135,7 @@ static void write_again(struct sl_recorder *recorder)
     for (; recorder->slots_written < end; recorder->slots_written++) {
         const struct sl_slot *slot = &recorder->core->placement.slots[recorder->slots_written];
         struct sl_event again = {.type = SL_EVENT_ALLOC,
-                                 .flags = 1,
+                                 .flags = SL_ALLOC_AGAIN,
                                  .id = recorder->slots_written,
                                  .a = slot->address,
                                  .b = slot->bytes,

@@ -14,10 +14,11 @@ struct sl_trace;
 /* The trace, and how far it was written. `core` is set before anything is recorded. */
 struct sl_recorder {
     struct sl_core *core;
-    struct sl_trace *trace; /* NULL: no trace is written */
-    uint32_t slabs_written; /* of the arena's slabs, in this lap */
-    uint32_t lap;           /* of the trace's file (docs/words.md) for which slabs and slots are written */
-    uint32_t slots_written; /* slots written in this lap; later launches write the others */
+    struct sl_trace *trace;  /* NULL: no trace is written */
+    uint32_t slabs_written;  /* of the arena's slabs, in this lap */
+    uint32_t lap;            /* of the trace's file (docs/words.md) for which slabs and slots are written */
+    uint32_t slots_written;  /* slots written in this lap; later launches write the others */
+    const sl_stream *stream; /* in whose order the present allocation or free is; NULL: in none */
     uint64_t link_in_written, link_out_written; /* speeds in bytes/s */
     uint64_t fed_written;                       /* symbols fed up to the last recorded iteration */
     uint64_t changes_written_ns;                /* time of the last numbers: see sl_record_iteration */

@@ -49,6 +49,7 @@ static inline const char *sl_launch_kind_text(enum sl_launch_kind kind)
     return (size_t)kind < sizeof texts / sizeof *texts ? texts[kind] : "a launch";
 }
 enum sl_copy_direction { SL_COPY_UNKNOWN, SL_COPY_IN, SL_COPY_OUT, SL_COPY_ON_DEVICE };
+enum { SL_ALLOC_AGAIN = 1, SL_IN_STREAM_ORDER = 2 }; /* flags of allocations and frees */
 enum sl_sync_kind { SL_SYNC_CONTEXT, SL_SYNC_STREAM, SL_SYNC_EVENT, SL_SYNC_COPY };
 enum sl_order_kind { SL_ORDER_RECORD, SL_ORDER_WAIT };
 enum sl_message_kind { SL_MESSAGE_SEND, SL_MESSAGE_RECEIVE };

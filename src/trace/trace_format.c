@@ -12,8 +12,9 @@ _Static_assert(sizeof(struct sluice_trace_header) == 128 && sizeof(struct sluice
                "no padding");
 
 static const struct sl_trace_type_info types[] = {
-    [SL_EVENT_ALLOC] = {"alloc", "slot", "address", "bytes", "site", .address_a = true, .address_c = true},
-    [SL_EVENT_FREE] = {"free", "slot", "address", "bytes", .address_a = true},
+    [SL_EVENT_ALLOC] = {"alloc", "slot", "address", "bytes", "site", "stream", .address_a = true,
+                        .address_c = true},
+    [SL_EVENT_FREE] = {"free", "slot", "address", "bytes", "stream", .address_a = true, .address_c = true},
     [SL_EVENT_KERNEL] = {"kernel", "kernel", .text_after = 3},
     [SL_EVENT_LAUNCH] = {"launch", "kernel", "stream", "threads", "bytes", "as", .address_a = true},
     [SL_EVENT_ACCESS] = {"access", "slot", "offset", "bytes"},

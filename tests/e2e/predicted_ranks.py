@@ -2,7 +2,7 @@
 """sluice plan foretells a job of several ranks on softcuda: from one trace of each rank of ddp with all on the device, the steps
 of the job with a half and a third of what a rank needs.
 
-usage: predicted_ranks.py BUILD [RANKS[,RANKS...] [ZERO[,ZERO...] [DAEMON[,DAEMON...] [RUNS [DRIVER[,DRIVER...]]]]]]
+usage: predicted_ranks.py BUILD [RANKS[,RANKS...] [ZERO[,ZERO...] [DAEMON[,DAEMON...] [RUNS [DRIVER[,DRIVER...] [malloc|async]]]]]]
 """
 import json
 import os
@@ -15,7 +15,8 @@ from e2e import MIB, need
 from ranks import DATA, MODEL
 
 STEPS, LAST = 26, 5  # those that are run, and those at the end whose median counts
-WITHIN = 0.1
+# Whether a free is behind a collective depends on how fast the host is; so what barely fits may not.
+WITHIN, BUDGETS = {"malloc": 0.1, "async": 0.2}, {"malloc": "1,0.5,0.33", "async": "0.5,0.33"}
 
 
 class Job:
@@ -58,16 +59,16 @@ def step_ns(timeline):
     return statistics.median(b - a for a, b in zip(begins[-LAST - 1:], begins[-LAST:]))
 
 
-def check(build, ranks, zero, daemons, runs, driver):
+def check(build, ranks, zero, daemons, runs, driver, allocator):
     """Returns what was foretold wrong. What is real is the median of several runs: ranks that wait for each other on a machine with few
     processors do not do quite the same in each."""
     wrong = []
-    job = Job(build, ranks, zero, device={"DRIVER": driver})
+    job = Job(build, ranks, zero, allocator, {"DRIVER": driver})
     with tempfile.TemporaryDirectory() as folder:
         traces = [os.path.join(folder, f"run.{rank}.slt") for rank in range(ranks)]
         job.run(folder, {"TRACE": os.path.join(folder, "run.%r.slt"), "TRACE_SAMPLE": 1, "TRACE_FULL": "wait", "DAEMON": "inline",
                          "CHUNK": "2M", "DEVICE_BUDGET": "1G"})
-        foretold = {daemon: job.predict(traces, "--budget", "1,0.5,0.33", "--link-gbs", "56", "--driver", driver, "--daemon", daemon) for daemon in daemons}
+        foretold = {daemon: job.predict(traces, "--budget", BUDGETS[allocator], "--link-gbs", "56", "--driver", driver, "--daemon", daemon) for daemon in daemons}
         said = foretold[daemons[0]]
         need(said["unlike_communicators"] == said["missed_meetings"] == 0, f"all collectives are met: {said}")
         need(said["meetings_over_link"], "without NVLink they take the link to the host")
@@ -76,17 +77,17 @@ def check(build, ranks, zero, daemons, runs, driver):
                 sluice = {"DEVICE_BUDGET": row["budget_bytes"], "CHUNK": "2M", "DAEMON": daemon}
                 real_ns = statistics.median(job.run(folder, sluice) for _ in range(runs))
                 off = row["step_ns"] / real_ns - 1
-                print(f"{ranks} ranks, --zero {zero}, {row['budget_bytes'] // MIB} of {row['need_bytes'] // MIB} MiB, {daemon}, {driver}: "
+                print(f"{ranks} ranks, --zero {zero}, {row['budget_bytes'] // MIB} of {row['need_bytes'] // MIB} MiB, {daemon}, {driver}, {allocator}: "
                       f"{row['step_ns'] / 1e6:.3f} ms foretold, {real_ns / 1e6:.3f} ms in truth, {100 * off:+.1f} %", flush=True)
-                if abs(off) > WITHIN:
+                if abs(off) > WITHIN[allocator]:
                     wrong.append((ranks, zero, row["budget_bytes"] // MIB, daemon, driver, off))
     return wrong
 
 
-def main(build, ranks="2", zeros="0,1,2,3", daemons="inline", runs="1", drivers="ideal"):
+def main(build, ranks="2", zeros="0,1,2,3", daemons="inline", runs="1", drivers="ideal", allocator="malloc"):
     wrong = [case for count in ranks.split(",") for zero in zeros.split(",") for driver in drivers.split(",")
-             for case in check(os.path.abspath(build), int(count), int(zero), daemons.split(","), int(runs), driver)]
-    need(not wrong, f"within {WITHIN}: {wrong}")
+             for case in check(os.path.abspath(build), int(count), int(zero), daemons.split(","), int(runs), driver, allocator)]
+    need(not wrong, f"within {WITHIN[allocator]}: {wrong}")
 
 
 if __name__ == "__main__":

@@ -137,6 +137,8 @@ static void test_collectives_are_kept(void **state)
         COLLECTIVE(2, 1, 0, 64), /* found by the kernel's name */
         LAUNCH(4, 1),            /* a kernel, with a grid where a collective has its communicator */
         {.type = SL_EVENT_DURATION, .tick = 3, .time_ns = 500, .a = 20, .b = 400},
+        {.type = SL_EVENT_MESSAGE, .flags = 1, .id = 2, .tick = 3, .time_ns = 300, .a = 77, .b = 8, .c = 5},
+        {.type = SL_EVENT_MESSAGE, .id = 4, .tick = 1, .time_ns = 100, .a = 88, .b = 16},
     };
     struct model *model = model_of(events, COUNT(events), 1);
     assert_int_equal(model->collectives.count, 2);
@@ -144,6 +146,15 @@ static void test_collectives_are_kept(void **state)
     assert_int_equal(model->collectives.at[0].communicator, 88);
     assert_int_equal(model->collectives.at[1].function, 6);
     assert_int_equal(model->collectives.at[1].bytes, 4096);
+    assert_int_equal(model->messages.count, 2);
+    const struct model_message *first = &model->messages.at[0], *second = first + 1;
+    assert_int_equal(first->tick, 1);
+    assert_int_equal(first->peer, 4);
+    assert_false(first->receives);
+    assert_int_equal(second->communicator, 77);
+    assert_int_equal(second->own, 5);
+    assert_int_equal(second->bytes, 8);
+    assert_true(second->receives);
     model_close(model);
 }
 
@@ -158,6 +169,11 @@ static void check_lives(const struct sl_event *events, size_t count, size_t per_
     assert_int_equal(lives[1].died_ns, 40);
     assert_int_equal(lives[2].born_ns, 50);
     assert_true(lives[2].died_ns == MODEL_ALWAYS);
+    static const uint64_t on[3][2] = {{8, 1}, {0, 10}, {0, 0}};
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(lives[i].born_on, on[i][0]);
+        assert_int_equal(lives[i].died_on, on[i][1]);
+    }
     assert_int_equal(model->missing.frees + model->missing.births, 0);
     model_close(model);
 }
@@ -166,8 +182,11 @@ static void check_lives(const struct sl_event *events, size_t count, size_t per_
 static void test_lives_in_every_order(void **state)
 {
     (void)state;
-    const struct sl_event in_order[] = {ALLOC(0, 10, 64), FREE(0, 20, 64), ALLOC(0, 30, 64), FREE(0, 40, 64),
-                                        ALLOC(0, 50, 64)};
+    struct sl_event in_order[] = {ALLOC(0, 10, 64), FREE(0, 20, 64), ALLOC(0, 30, 64), FREE(0, 40, 64),
+                                  ALLOC(0, 50, 64)};
+    in_order[0].flags = in_order[1].flags = in_order[3].flags = SL_IN_STREAM_ORDER;
+    in_order[0].d = 7; /* the stream; in_order[1] is in the default one's order */
+    in_order[3].c = 9;
     for (unsigned order = 0; order < 120; order++) {
         struct sl_event events[5], left[5];
         memcpy(left, in_order, sizeof(left));

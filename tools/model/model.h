@@ -53,6 +53,7 @@ struct model_life {
     uint64_t born_tick, died_tick; /* newest launch at that time */
     uint32_t slot;
     bool born_before; /* its allocation is missing in the file: it was made before the trace, or lost */
+    uint64_t born_on, died_on; /* 1 + the handle of the stream in whose order; 0: of none, or unknown */
 };
 
 struct model_move {

@@ -31,6 +31,7 @@ struct stray {
     uint64_t time_ns, tick;
     uint32_t slot;
     bool free;
+    uint64_t on; /* as in struct model_life */
 };
 
 /* The state of a slot after its records so far. */

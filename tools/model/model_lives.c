@@ -44,11 +44,18 @@ static uint32_t slot_of_record(struct model_build *build, const struct sl_event 
     return index;
 }
 
+static uint64_t stream_of(const struct sl_event *event)
+{
+    uint64_t handle = event->type == SL_EVENT_ALLOC ? event->d : event->c;
+    return event->flags & SL_IN_STREAM_ORDER && handle != UINT64_MAX ? handle + 1 : 0;
+}
+
 static void add_stray(struct model_build *build, const struct sl_event *event, uint32_t slot)
 {
     build->slot_states.at[slot].tangled = true;
-    MODEL_PUSH(build, build->strays,
-               (struct stray){event->time_ns, event->tick, slot, event->type == SL_EVENT_FREE});
+    MODEL_PUSH(
+        build, build->strays,
+        (struct stray){event->time_ns, event->tick, slot, event->type == SL_EVENT_FREE, stream_of(event)});
 }
 
 void model_add_alloc(struct model_build *build, const struct sl_event *event)
@@ -56,7 +63,7 @@ void model_add_alloc(struct model_build *build, const struct sl_event *event)
     uint32_t slot = slot_of_record(build, event);
     if (slot == SL_NONE) return;
     struct slot_state *state = &build->slot_states.at[slot];
-    bool again = event->flags & 1;
+    bool again = event->flags & SL_ALLOC_AGAIN;
     if (again && state->life != SL_NONE) return;
     if (state->life != SL_NONE || event->time_ns < state->last_ns) {
         add_stray(build, event, slot);
@@ -66,7 +73,8 @@ void model_add_alloc(struct model_build *build, const struct sl_event *event)
                               .died_ns = MODEL_ALWAYS,
                               .born_tick = event->tick,
                               .slot = slot,
-                              .born_before = again};
+                              .born_before = again,
+                              .born_on = stream_of(event)};
     uint32_t index = (uint32_t)build->model->lives.count;
     if (!MODEL_PUSH(build, build->model->lives, life)) return;
     state->life = index;
@@ -84,6 +92,7 @@ void model_add_free(struct model_build *build, const struct sl_event *event)
     }
     build->model->lives.at[state->life].died_ns = event->time_ns;
     build->model->lives.at[state->life].died_tick = event->tick;
+    build->model->lives.at[state->life].died_on = stream_of(event);
     state->life = SL_NONE;
     state->last_ns = event->time_ns;
 }
@@ -99,9 +108,11 @@ static void take_apart(struct model_build *build)
             model->lives.at[kept++] = life;
             continue;
         }
-        MODEL_PUSH(build, build->strays, (struct stray){life.born_ns, life.born_tick, life.slot, false});
+        MODEL_PUSH(build, build->strays,
+                   (struct stray){life.born_ns, life.born_tick, life.slot, false, life.born_on});
         if (life.died_ns != MODEL_ALWAYS)
-            MODEL_PUSH(build, build->strays, (struct stray){life.died_ns, life.died_tick, life.slot, true});
+            MODEL_PUSH(build, build->strays,
+                       (struct stray){life.died_ns, life.died_tick, life.slot, true, life.died_on});
     }
     model->lives.count = kept;
     for (size_t i = 0; i < build->slot_states.count; i++) build->slot_states.at[i].life = SL_NONE;
@@ -115,16 +126,19 @@ static void put_together(struct model_build *build, const struct stray *stray)
         model->missing.births += !stray->free;
         model->lives.at[*life].died_ns = stray->time_ns;
         model->lives.at[*life].died_tick = stray->tick;
+        model->lives.at[*life].died_on = stray->free ? stray->on : 0;
         *life = SL_NONE;
         if (stray->free) return;
     } else if (stray->free) {
         model->missing.frees++;
         MODEL_PUSH(build, model->lives,
-                   (struct model_life){model->first_ns, stray->time_ns, 0, stray->tick, stray->slot, true});
+                   (struct model_life){model->first_ns, stray->time_ns, 0, stray->tick, stray->slot, true, 0,
+                                       stray->on});
         return;
     }
     if (MODEL_PUSH(build, model->lives,
-                   (struct model_life){stray->time_ns, MODEL_ALWAYS, stray->tick, 0, stray->slot, false}))
+                   (struct model_life){stray->time_ns, MODEL_ALWAYS, stray->tick, 0, stray->slot, false,
+                                       stray->on, 0}))
         *life = index;
 }
 

@@ -116,7 +116,7 @@ unsigned record_words(const struct sl_event *event, const char *keys[2], const c
         return 1;
     case SL_EVENT_ALLOC:
         words[0] = "again";
-        return event->flags & 1;
+        return event->flags & SL_ALLOC_AGAIN;
     default:
         return 0;
     }
@@ -149,6 +149,9 @@ void record_fields(const struct sl_event *event, struct record_field out[RECORD_
     out[2] = (struct record_field){info->b, event->b, false};
     out[3] = (struct record_field){info->c, event->c, info->address_c};
     out[4] = (struct record_field){event->d ? info->d : NULL, event->d, false};
+    if (event->type == SL_EVENT_ALLOC) /* streams */
+        out[4] = (struct record_field){event->flags & SL_IN_STREAM_ORDER ? info->d : NULL, event->d, true};
+    if (event->type == SL_EVENT_FREE && !(event->flags & SL_IN_STREAM_ORDER)) out[3].key = NULL;
     /* Only kernels have a number and threads; only other launches have bytes. */
     bool launch = event->type == SL_EVENT_LAUNCH, kernel = (event->flags & 15) == SL_LAUNCH_KERNEL;
     if (launch) out[kernel ? 3 : 0].key = NULL;

@@ -12,11 +12,29 @@
 
 /* --- memory */
 
-static void end_life(struct replaying *r, uint32_t slot)
+/* The index of a stream in the trace; SL_NONE: nothing was launched on it. */
+static uint32_t stream_of(const struct model *model, uint64_t handle)
+{
+    for (uint32_t s = 0; s < model->streams.count; s++)
+        if (model->streams.at[s] == handle) return s;
+    return SL_NONE;
+}
+
+/* `on`: as in struct model_life. */
+static uint32_t stream_on(const struct replaying *r, uint64_t on)
+{
+    return on ? stream_of(r->program->model, on - 1) : SL_NONE;
+}
+
+static void end_life(struct replaying *r, uint32_t slot, uint64_t on)
 {
     uint64_t address = r->address_of[slot], bytes = r->program->model->slots.at[slot].bytes;
+    uint32_t stream = stream_on(r, on);
     if (!address) return;
-    sl_runtime_free(address, NULL);
+    if (stream == SL_NONE)
+        sl_runtime_free(address, NULL);
+    else
+        sl_runtime_free_async(address, replay_stream(stream), NULL);
     r->address_of[slot] = 0;
     if (!r->sequence) return;
     sl_chunk last = replay_chunk(r, address + bytes - 1);
@@ -40,14 +58,20 @@ static void note_class(struct replaying *r, uint64_t address, uint8_t class)
     r->class_of[slot] = class;
 }
 
-static void begin_life(struct replaying *r, uint32_t slot)
+static enum sl_status allocate(const struct model_slot *slot, uint32_t stream, uint64_t *address)
+{
+    if (slot->bytes > SL_MAX_SLABS * SL_GIB) return SL_ERR_NO_MEMORY;
+    if (stream == SL_NONE) return sl_runtime_alloc(slot->bytes, slot->site, 0, address);
+    return sl_runtime_alloc_async(slot->bytes, slot->site, 0, replay_stream(stream), address);
+}
+
+static void begin_life(struct replaying *r, uint32_t slot, uint64_t on)
 {
     const struct model_slot *known = &r->program->model->slots.at[slot];
-    end_life(r, slot);
+    end_life(r, slot, 0);
     if (!known->bytes) return;
     uint64_t address;
-    if (known->bytes > SL_MAX_SLABS * SL_GIB ||
-        sl_runtime_alloc(known->bytes, known->site, 0, &address) != SL_OK) {
+    if (allocate(known, stream_on(r, on), &address) != SL_OK) {
         r->result->refused++;
         return;
     }
@@ -113,7 +137,7 @@ void replay_catch_up(struct replaying *r, uint64_t tick)
         if (sync && sync->tick >= tick) sync = NULL;
         if (is_of_free(r, sync, dead)) {
             sl_runtime_finish();
-            end_life(r, dead->slot);
+            end_life(r, dead->slot, 0);
             r->sync++;
             r->death++;
         } else if (sync && (!dead || sync->time_ns <= dead->died_ns) &&
@@ -121,10 +145,10 @@ void replay_catch_up(struct replaying *r, uint64_t tick)
             wait_as(r, sync);
             r->sync++;
         } else if (dead && (!born || dead->died_ns <= born->born_ns)) {
-            end_life(r, dead->slot);
+            end_life(r, dead->slot, dead->died_on);
             r->death++;
         } else if (born) {
-            begin_life(r, born->slot);
+            begin_life(r, born->slot, born->born_on);
             r->birth++;
         } else {
             return;
@@ -280,14 +304,6 @@ static void describe(struct replaying *r, const struct model_launch *launch, str
     const struct replay_meeting *meeting = &r->meetings->at[to_device->meeting];
     to_device->took_ns = meeting->guessed ? r->program->shape_ns[launch->shape] : meeting->took_ns;
     if (r->meets_over_link) to_device->exchanged_bytes = bytes_in(r, to_device->took_ns);
-}
-
-/* The index of a stream in the trace; SL_NONE: nothing was launched on it. */
-static uint32_t stream_of(const struct model *model, uint64_t handle)
-{
-    for (uint32_t s = 0; s < model->streams.count; s++)
-        if (model->streams.at[s] == handle) return s;
-    return SL_NONE;
 }
 
 /* Replays the event records and waits of the program before the launch with this tick. */
