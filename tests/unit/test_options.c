@@ -183,6 +183,7 @@ static void unknown_variables_name_their_neighbour(void **state)
     (void)state;
     struct sl_options options;
     setenv("SLUICE_DEVICE_BUGDET", "8G", 1);
+    setenv("SLUICE_CACHE", "/tmp", 1); /* the tests' own */
     assert_string_equal(read_options(&options),
                         "sluice: unknown variable SLUICE_DEVICE_BUGDET is ignored; the nearest "
                         "name is SLUICE_DEVICE_BUDGET\n");
