@@ -7,7 +7,16 @@
 
 #include <cmocka.h>
 
-enum { RANKS = 3, LAUNCHES = 8, MESSAGES = 16, GROUP = 0, REDUCE = 1, SEND = 10, RECEIVE = 11, BYTES = 4096 };
+enum {
+    RANKS = 3,
+    LAUNCHES = 128,
+    MESSAGES = 256,
+    GROUP = 0,
+    REDUCE = 1,
+    SEND = 10,
+    RECEIVE = 11,
+    BYTES = 4096
+};
 
 static struct model models[RANKS];
 static struct model_collective collectives[RANKS][LAUNCHES];
@@ -215,6 +224,63 @@ static void a_rank_alone_has_no_meeting(void **state)
     assert_int_equal(found.shared, 0);
 }
 
+static uint32_t draw(uint32_t *random, uint32_t below)
+{
+    *random = *random * 1664525 + 1013904223;
+    return (*random >> 8) % below;
+}
+
+/* Every message of a program that ends is matched, and each rank meets in the order of its launches. */
+static void what_a_program_sends_meets(void **state)
+{
+    (void)state;
+    enum { SENT = 60 };
+    for (uint32_t seed = 1; seed <= 200; seed++) {
+        uint32_t random = seed;
+        reset(NULL);
+        for (int i = 0; i < SENT; i++) {
+            uint32_t from = draw(&random, RANKS), to = (from + 1 + draw(&random, RANKS - 1)) % RANKS;
+            send(from, to), receive(to, from);
+        }
+        find();
+        assert_int_equal(found.shared, SENT);
+        for (size_t r = 0; r < RANKS; r++)
+            for (size_t e = 1; e < found.ranks[r].count; e++)
+                assert_true(found.ranks[r].entries[e - 1].meeting < found.ranks[r].entries[e].meeting);
+        meetings_free(&found);
+    }
+}
+
+/* Files may hold anything: no meeting has a rank twice, and none is found twice. */
+static void whatever_a_file_says(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 300; seed++) {
+        uint32_t random = seed;
+        reset(NULL);
+        for (int i = 0; i < 80; i++) {
+            uint32_t rank = draw(&random, RANKS);
+            communicator = 7 + draw(&random, 2);
+            if (models[rank].collectives.count == LAUNCHES) continue;
+            launch(rank, GROUP);
+            for (uint32_t m = draw(&random, 3); m > 0; m--) {
+                if (draw(&random, 8) == 0) communicator = 7 + draw(&random, 3);
+                message(draw(&random, 20) ? rank : 0, draw(&random, RANKS + 1), draw(&random, 2),
+                        BYTES << draw(&random, 2));
+            }
+        }
+        find();
+        size_t members = 0;
+        for (size_t i = 0; i < found.count; i++) {
+            const struct meeting_member *member = &found.members[found.at[i].first];
+            for (uint32_t k = 1; k < found.at[i].count; k++) assert_true(member[k - 1].rank < member[k].rank);
+            members += found.at[i].count;
+        }
+        assert_int_equal(members, found.member_count);
+        meetings_free(&found);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, reset, drop)
@@ -228,6 +294,8 @@ int main(void)
         TEST(a_rank_is_not_there_twice),
         TEST(chains_that_would_wait_for_themselves_are_none),
         TEST(a_rank_alone_has_no_meeting),
+        TEST(what_a_program_sends_meets),
+        TEST(whatever_a_file_says),
     };
     return cmocka_run_group_tests_name("exchanges", tests, NULL, NULL);
 }
