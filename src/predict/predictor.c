@@ -183,19 +183,16 @@ static uint64_t common_suffix(const struct sl_predictor *p, uint64_t end)
     return common_before(p, end, p->count);
 }
 
-/* Finds the latest of the longest earlier occurrences of the current suffix, as far as the credit allows. But
- * if a context has just mispredicted (`mistaken`), and the last symbols came three times in a row, these are
- * predicted to come again. Otherwise a single odd symbol in a long steady stretch would be expected again in
- * each of as many periods as preceded it. Precondition: the current boundary is not in the chains yet. */
-static void find_longest(struct sl_predictor *p, bool mistaken)
+/* Finds the latest of the longest earlier occurrences of the current suffix, as far as the credit allows.
+ * Precondition: the current boundary is not in the chains yet. */
+static void find_longest(struct sl_predictor *p)
 {
     uint64_t best = 0, cursor = 0;
-    bool repeats = false;
     for (int i = LEVELS - 1; i >= 0 && !best; i--) {
         uint64_t least = (uint64_t)1 << i * LEVEL_SHIFT, seen = 0;
         if (p->count - oldest(p) <= least) continue;
         uint32_t at = p->head[i][slot_of(p, p->count, i)];
-        while (!repeats) {
+        for (;;) {
             uint64_t distance = (uint32_t)p->count - at;
             /* Distances grow along a chain; a smaller one is an overwritten entry. */
             if (distance <= seen || distance >= p->count - oldest(p) || p->credit == 0) break;
@@ -206,7 +203,6 @@ static void find_longest(struct sl_predictor *p, bool mistaken)
             if (length >= least && length > best && p->count - distance != p->given) {
                 best = length;
                 cursor = p->count - distance;
-                repeats = mistaken && length >= 2 * distance && length >= STRONG_MATCH;
             }
             at = p->links[at & p->mask].prev[i];
         }
@@ -424,7 +420,7 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
             p->lost_at = p->count;
         }
         catch_up(p, p->following ? p->count - 1 - p->cursor : 0);
-        find_longest(p, p->following);
+        find_longest(p);
         if (p->match < WEAK_MATCH && p->lost_at) resume_context(p, symbol);
         if (p->given) find_stretch(p);
         find_fork(p);
