@@ -41,12 +41,24 @@ static uint64_t bytes_of(uint32_t slot)
     return slot == TOKENS || slot >= SLOTS ? 4096 + 64 * (slot % 5) : CHUNK_BYTES;
 }
 
+static uint64_t site_of(uint32_t slot)
+{
+    bool weights = shape.varies && slot >= WEIGHTS && slot < GRADIENTS;
+    return 0x1000 + (weights ? WEIGHTS : slot < SLOTS ? slot : TOKENS);
+}
+
 static void life(enum sl_event_type type, uint32_t slot)
 {
     struct sl_event *event = push(type, slot);
     event->a = address_of(slot);
     event->b = bytes_of(slot);
-    if (type == SL_EVENT_ALLOC) event->c = 0x1000 + (slot < SLOTS ? slot : TOKENS);
+    if (type == SL_EVENT_ALLOC) event->c = site_of(slot);
+}
+
+/* The life of an activation. */
+static void short_life(enum sl_event_type type, uint32_t slot)
+{
+    if (!shape.resident) life(type, slot);
 }
 
 /* A chunk comes or goes; its transfer takes as long as a launch. */
@@ -90,6 +102,16 @@ static void copy(enum sl_copy_direction direction, uint32_t slot, uint64_t bytes
     now_ns += LAUNCH_NS / 10;
 }
 
+static void clear(uint32_t slot)
+{
+    tick++;
+    struct sl_event *event = push(SL_EVENT_LAUNCH, 0);
+    event->flags = SL_LAUNCH_MEMSET;
+    event->a = 0x55aa;
+    event->c = CHUNK_BYTES;
+    push(SL_EVENT_ACCESS, slot)->b = CHUNK_BYTES;
+}
+
 static void mark(const char *name)
 {
     if (!shape.marks) return;
@@ -103,7 +125,7 @@ static void forward(bool evaluation)
     if (shape.varies) life(SL_EVENT_ALLOC, ++batch);
     copy(SL_COPY_IN, batch, bytes_of(batch));
     for (uint32_t l = 0; l < shape.layers; l++) {
-        life(SL_EVENT_ALLOC, HIDDEN + l);
+        short_life(SL_EVENT_ALLOC, HIDDEN + l);
         move(SL_ACTION_POPULATE, SL_CAUSE_DEMAND, HIDDEN + l);
         if (l)
             LAUNCH(LAYER, HIDDEN + l - 1, WEIGHTS + l, HIDDEN + l);
@@ -112,7 +134,7 @@ static void forward(bool evaluation)
     }
     LAUNCH(LOSS, HIDDEN + shape.layers - 1, batch);
     for (uint32_t l = 0; evaluation && l < shape.layers; l++) {
-        life(SL_EVENT_FREE, HIDDEN + l);
+        short_life(SL_EVENT_FREE, HIDDEN + l);
         move(SL_ACTION_DISCARD, SL_CAUSE_PLAN, HIDDEN + l);
     }
     if (evaluation && shape.varies) life(SL_EVENT_FREE, batch);
@@ -125,7 +147,7 @@ static bool is_frozen(uint32_t layer)
 
 static void backward(void)
 {
-    life(SL_EVENT_ALLOC, DELTA);
+    short_life(SL_EVENT_ALLOC, DELTA);
     move(SL_ACTION_POPULATE, SL_CAUSE_DEMAND, DELTA);
     for (uint32_t l = shape.layers; l-- > 0;) {
         if (is_frozen(l))
@@ -134,10 +156,10 @@ static void backward(void)
             LAUNCH(LAYER_BACK, HIDDEN + l, HIDDEN + l - 1, WEIGHTS + l, GRADIENTS + l, DELTA);
         else
             LAUNCH(EMBED_BACK, batch, HIDDEN, GRADIENTS, DELTA);
-        life(SL_EVENT_FREE, HIDDEN + l);
+        short_life(SL_EVENT_FREE, HIDDEN + l);
         move(SL_ACTION_DISCARD, SL_CAUSE_PLAN, HIDDEN + l);
     }
-    life(SL_EVENT_FREE, DELTA);
+    short_life(SL_EVENT_FREE, DELTA);
     move(SL_ACTION_DISCARD, SL_CAUSE_PLAN, DELTA);
     if (shape.varies) life(SL_EVENT_FREE, batch);
 }
@@ -174,10 +196,12 @@ static void begin(void)
     event->a = event->b = UINT64_C(80) * CHUNK_BYTES * 1000 / 8; /* a chunk in 0.1 ms */
     push(SL_EVENT_METADATA, 0)->text = "device=Invented 1";
     for (uint32_t k = 0; k < 6; k++) push(SL_EVENT_KERNEL, k + 1)->text = names[k];
-    for (uint32_t s = TOKENS; s < HIDDEN; s++) life(SL_EVENT_ALLOC, s);
+    for (uint32_t s = TOKENS; s < (shape.resident ? SLOTS : HIDDEN); s++) life(SL_EVENT_ALLOC, s);
+    for (uint32_t s = HIDDEN; shape.resident && s < SLOTS; s++) clear(s);
     for (uint32_t l = 0; l < shape.layers; l++) {
         move(SL_ACTION_POPULATE, SL_CAUSE_DEMAND, WEIGHTS + l);
         move(SL_ACTION_POPULATE, SL_CAUSE_DEMAND, GRADIENTS + l);
+        if (shape.varies) LAUNCH(ADAM, MOMENTS + l);
         copy(SL_COPY_IN, WEIGHTS + l, CHUNK_BYTES);
     }
     event = push(SL_EVENT_ERROR, 2);
@@ -208,6 +232,7 @@ const struct sl_event *training_events(struct training training, size_t *event_c
         if (s == 2) forward(true);
     }
     copy(SL_COPY_OUT, WEIGHTS, CHUNK_BYTES);
+    for (uint32_t l = 0; shape.varies && l < shape.layers; l++) life(SL_EVENT_FREE, WEIGHTS + l);
     *event_count = count;
     return events;
 }

@@ -10,8 +10,10 @@ enum { TRAINING_LAYERS_MAX = 6 };
 struct training {
     unsigned layers, steps, micro; /* micro: batches for each update */
     bool marks;                    /* backward passes are ranges with the name of an update */
-    bool varies;                   /* each batch has another size, memory of its own, and is freed */
-    bool frozen;                   /* layer 1 has no gradient */
+    bool varies;   /* each batch has another size, memory of its own, and is freed; weights are of one site,
+                      made one after the other, and freed at the end */
+    bool frozen;   /* layer 1 has no gradient */
+    bool resident; /* activations are allocated and cleared once, before the first batch */
 };
 
 /* Its records, valid until the next call. */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 enum {
-    RANKS = 3,
+    RANKS = 4,
     LAUNCHES = 128,
     MESSAGES = 256,
     GROUP = 0,
@@ -134,6 +134,18 @@ static void communicators_number_their_own_messages(void **state)
     assert_meet(0, 2, 1, 1);
 }
 
+/* Also where ranks of a later one have nothing to do in an earlier one. */
+static void meetings_are_in_the_order_of_communicators(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) send(0, 1), receive(1, 0);
+    communicator = 9;
+    send(2, 3), receive(3, 2);
+    find();
+    assert_int_equal(meeting_of(2, 0), 3);
+    assert_meet(2, 0, 3, 0);
+}
+
 static void collectives_are_counted_without_them(void **state)
 {
     (void)state;
@@ -177,7 +189,7 @@ static void groups_that_exchange_meet(void **state)
 static void a_ring_is_one_meeting(void **state)
 {
     (void)state;
-    for (size_t r = 0; r < RANKS; r++) group(r, (r + 1) % RANKS, (r + 2) % RANKS);
+    for (size_t r = 0; r < RANKS; r++) group(r, (r + 1) % RANKS, (r + RANKS - 1) % RANKS);
     find();
     assert_meet(0, 0, 1, 0);
     assert_meet(0, 0, 2, 0);
@@ -287,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_nth_send_meets_the_nth_receive_from_there),
         TEST(communicators_number_their_own_messages),
+        TEST(meetings_are_in_the_order_of_communicators),
         TEST(collectives_are_counted_without_them),
         TEST(what_differs_in_size_is_another_message),
         TEST(groups_that_exchange_meet),

@@ -70,8 +70,9 @@ static void check_training(struct training training)
     assert_int_equal(count_named(model, &phases, PHASE_EVALUATION, "loss"), training.steps >= 2);
     assert_int_equal(count_named(model, &phases, PHASE_COPY, "copy"),
                      model->launches.count - count_named(model, &phases, PHASE_OTHER, "copy") -
-                         passes * 2 * training.layers - passes - training.steps * updated -
-                         (training.steps >= 2) * (training.layers + 1));
+                         (training.varies ? training.layers : 0) -
+                         (training.resident ? TRAINING_LAYERS_MAX + 1 : 0) - passes * 2 * training.layers -
+                         passes - training.steps * updated - (training.steps >= 2) * (training.layers + 1));
     uint64_t tensors = (uint64_t)training.layers * (4 << 20), trained = (uint64_t)updated * (4 << 20);
     assert_true(bytes_of(&phases, CLASS_PARAMETER) == tensors);
     assert_true(bytes_of(&phases, CLASS_GRADIENT) == trained);
@@ -96,6 +97,13 @@ static void test_batches_of_varying_sizes(void **state)
     (void)state;
     for (unsigned micro = 1; micro <= 2; micro++)
         check_training((struct training){.layers = 4, .steps = 5, .micro = micro, .varies = true});
+}
+
+/* Memory that is there all the time, and used by forward and backward passes, holds activations. */
+static void test_activations_that_stay(void **state)
+{
+    (void)state;
+    check_training((struct training){.layers = 4, .steps = 5, .micro = 2, .resident = true});
 }
 
 /* What is made before the first batch, stays, and is not updated. */
@@ -232,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_micro_batches_and_layers),
                                        cmocka_unit_test(test_batches_of_varying_sizes),
                                        cmocka_unit_test(test_frozen_weights_are_parameters),
+                                       cmocka_unit_test(test_activations_that_stay),
                                        cmocka_unit_test(test_names_of_ranges),
                                        cmocka_unit_test(test_ranges_nest_and_overlap),
                                        cmocka_unit_test(test_a_slab_is_cut_where_ranges_end),
