@@ -2,7 +2,7 @@
 """Ranks of a pipeline, which send to each other and have no collective in common: same bits with less memory, sluice trace ranks
 compares what they send, and sluice plan foretells their steps.
 
-usage: pipeline.py BUILD alone|grouped [DRIVER[,DRIVER...] [RANKS]]
+usage: pipeline.py BUILD alone|grouped [DAEMON[,DAEMON...] [BUDGET[,BUDGET...] [DRIVER[,DRIVER...] [RANKS]]]]
 """
 import glob
 import json
@@ -84,7 +84,7 @@ def check_ranks(build, traces, schedule, ranks):
     need(all(rank["compared"] == rank["collectives"] for rank in said["ranks"]), f"all are compared: {said['ranks']}")
 
 
-def check(build, schedule, driver, ranks):
+def check(build, schedule, daemons, budgets, driver, ranks):
     wrong = []
     device = {"DRIVER": driver}
     with tempfile.TemporaryDirectory() as folder:
@@ -94,8 +94,8 @@ def check(build, schedule, driver, ranks):
                                                                          "DAEMON": "inline", "CHUNK": "2M", "DEVICE_BUDGET": "1G"})
         need(traced.output == bare.output, "same bits with all memory")
         check_ranks(build, traces, schedule, ranks)
-        for daemon in ("inline", "thread"):
-            said = sluice(build, "plan", "--json", "--chunk", "2M", "--no-least", "--budget", "1,0.5,0.33", "--link-gbs", "56", "--driver",
+        for daemon in daemons:
+            said = sluice(build, "plan", "--json", "--chunk", "2M", "--no-least", "--budget", budgets, "--link-gbs", "56", "--driver",
                           driver, "--daemon", daemon, *traces)
             need(said["unlike_communicators"] == said["missed_meetings"] == 0, f"all meet: {said}")
             for row in said["predictions"]:
@@ -111,8 +111,9 @@ def check(build, schedule, driver, ranks):
     return wrong
 
 
-def main(build, schedule, drivers="580", ranks="3"):
-    wrong = [case for driver in drivers.split(",") for case in check(os.path.abspath(build), schedule, driver, int(ranks))]
+def main(build, schedule, daemons="inline,thread", budgets="1,0.5,0.33", drivers="580", ranks="3"):
+    wrong = [case for driver in drivers.split(",")
+             for case in check(os.path.abspath(build), schedule, daemons.split(","), budgets, driver, int(ranks))]
     need(not wrong, f"within {WITHIN}: {wrong}")
 
 
