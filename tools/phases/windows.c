@@ -11,83 +11,68 @@ static bool is_copy_in(const struct model_shape *shape)
     return shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_IN;
 }
 
-/* Marks the segments that the host copied to, or that were set, at least `least` times with work in
- * between. */
+/* Marks the slots with a life that ends before the last work. */
+static void find_passing(const struct model *model, uint8_t *passes)
+{
+    uint64_t last = 0;
+    for (uint32_t l = 0; l < model->launches.count; l++)
+        if (is_work(model, l)) last = model->launches.at[l].tick;
+    for (size_t i = 0; i < model->lives.count; i++) {
+        const struct model_life *life = &model->lives.at[i];
+        if (life->died_ns != MODEL_ALWAYS && life->died_tick < last) passes[life->slot] = 1;
+    }
+}
+
+/* The segment by which writes to each are counted: its own number or, if `sites` and its slot does not stay,
+ * that of the first segment of the slot's site. A batch of another size may have other slots, but they are
+ * allocated at the same sites; weights of one site, which stay, are not meant. NULL: out of memory. */
+static uint32_t *find_counted(const struct model *model, const struct segments *segments, bool sites)
+{
+    uint32_t *counted = malloc((segments->count + 1) * sizeof(*counted));
+    uint8_t *passes = calloc(model->slots.count + 1, 1);
+    struct sl_map first_of = {0};
+    bool good = counted && passes;
+    if (good && sites) find_passing(model, passes);
+    for (uint32_t s = 0; good && s < segments->count; s++) {
+        uint32_t slot = segments->at[s].slot, first = SL_NONE;
+        uint64_t site = passes[slot] ? model->slots.at[slot].site : 0;
+        if (site) first = sl_map_get(&first_of, site);
+        if (site && first == SL_NONE) good = sl_map_put(&first_of, site, s);
+        counted[s] = first == SL_NONE ? s : first;
+    }
+    sl_map_free(&first_of);
+    free(passes);
+    if (good) return counted;
+    free(counted);
+    return NULL;
+}
+
+/* Marks the segments that the host copied to, or that were set, if that came at least `least` times with work
+ * in between. */
 static bool find_written(const struct model *model, const struct segments *segments, bool sets,
                          unsigned least, uint8_t *is_written)
 {
     struct seen {
         uint32_t last, times; /* amount of work before the last copy, plus 1 */
     } *seen = calloc(segments->count + 1, sizeof(*seen));
-    bool any = false;
-    uint32_t work = 1;
-    if (!seen) return false;
-    for (uint32_t l = 0; l < model->launches.count; l++) {
+    uint32_t *counted = find_counted(model, segments, !sets), work = 1;
+    bool good = seen && counted, any = false;
+    for (uint32_t l = 0; good && l < model->launches.count; l++) {
         const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
         work += is_work(model, l);
         if (sets ? shape->kind != SL_LAUNCH_MEMSET : !is_copy_in(shape)) continue;
         FOR_SEGMENTS(model, segments, shape, s)
         {
-            if (seen[s].last == work) continue;
-            seen[s].last = work;
-            if (++seen[s].times >= least) is_written[s] = any = true;
+            struct seen *its = &seen[counted[s]];
+            if (its->last != work) *its = (struct seen){work, its->times + 1};
+            is_written[s] = 1;
         }
     }
-    free(seen);
-    return any;
-}
-
-/* Marks the slots with a life that ends before the last work. */
-static bool find_passing(const struct model *model, uint8_t *passes)
-{
-    uint64_t last = 0;
-    for (uint32_t l = 0; l < model->launches.count; l++)
-        if (is_work(model, l)) last = model->launches.at[l].tick;
-    bool any = false;
-    for (size_t i = 0; i < model->lives.count; i++) {
-        const struct model_life *life = &model->lives.at[i];
-        if (life->died_ns == MODEL_ALWAYS || life->died_tick >= last) continue;
-        passes[life->slot] = any = true;
+    for (uint32_t s = 0; good && s < segments->count; s++) {
+        is_written[s] = is_written[s] && seen[counted[s]].times >= least;
+        any |= is_written[s];
     }
-    return any;
-}
-
-/* A batch of another size may have other slots, but they are allocated at the same sites. Marks the segments
- * of slots that the host copied to and that do not stay, if the slots of their site together were copied to
- * at least `least` times with work in between. Weights of one site, which stay, are not meant. */
-static bool find_copied_sites(const struct model *model, const struct segments *segments, unsigned least,
-                              uint8_t *is_written)
-{
-    struct seen {
-        uint32_t last, times;
-    } *seen = calloc(model->slots.count + 1, sizeof(*seen)); /* by the first slot of each site */
-    uint8_t *passes = calloc(model->slots.count + 1, 1);
-    struct sl_map first_of = {0};
-    bool any = false, good = seen && passes && find_passing(model, passes);
-    uint32_t work = 1;
-    for (uint32_t s = 0; good && s < model->slots.count; s++) {
-        uint64_t site = model->slots.at[s].site;
-        if (site && sl_map_get(&first_of, site) == SL_NONE) good = sl_map_put(&first_of, site, s);
-    }
-    for (unsigned round = 0; good && round < 2; round++) {
-        for (uint32_t l = 0; l < model->launches.count; l++) {
-            const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
-            work += is_work(model, l);
-            if (!is_copy_in(shape)) continue;
-            FOR_SEGMENTS(model, segments, shape, s)
-            {
-                uint32_t slot = segments->at[s].slot,
-                         first = sl_map_get(&first_of, model->slots.at[slot].site);
-                if (!passes[slot] || first == SL_NONE) continue;
-                if (round)
-                    is_written[s] |= any |= seen[first].times >= least;
-                else if (seen[first].last != work)
-                    seen[first] = (struct seen){work, seen[first].times + 1};
-            }
-        }
-    }
-    sl_map_free(&first_of);
-    free(passes);
+    free(counted);
     free(seen);
     return any;
 }
@@ -153,8 +138,7 @@ bool anchors_find(const struct model *model, const struct segments *segments, st
                             .is_zeroed = calloc(segments->count + 1, 1)};
     uint8_t *touches = malloc(model->shapes.count + 1);
     bool good = out->is_input && out->is_zeroed && touches;
-    bool copied = good && find_written(model, segments, false, COPIES_MIN, out->is_input);
-    if (good && !find_copied_sites(model, segments, COPIES_MIN, out->is_input) && !copied)
+    if (good && !find_written(model, segments, false, COPIES_MIN, out->is_input))
         find_written(model, segments, false, 2, out->is_input);
     if (good) find_written(model, segments, true, COPIES_MIN, out->is_zeroed);
     for (size_t i = 0; good && i < model->shapes.count; i++)
