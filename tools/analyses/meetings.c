@@ -5,13 +5,9 @@
 
 #include "tools/analyses/exchanges.h"
 
-/* Functions as numbered in docs/trace-format.md. All ranks of a communicator take part in those up to
- * LAST_OF_ALL. */
-enum { SEVERAL = 0, LAST_OF_ALL = 9 };
-
 static bool is_of_all(const struct model_collective *collective, bool groups)
 {
-    return collective->function <= LAST_OF_ALL && (groups || collective->function != SEVERAL);
+    return collective->function <= FUNCTION_SCATTER && (groups || collective->function != FUNCTION_SEVERAL);
 }
 
 static int by_communicator(const void *one, const void *other)
@@ -91,7 +87,7 @@ static bool is_here(const struct walk *walk, size_t rank, uint64_t communicator)
 static void skip_groups(struct walk *walk, size_t rank, uint64_t communicator)
 {
     const struct meeting_rank *r = &walk->meetings->ranks[rank];
-    while (is_here(walk, rank, communicator) && r->entries[walk->next[rank]].function == SEVERAL)
+    while (is_here(walk, rank, communicator) && r->entries[walk->next[rank]].function == FUNCTION_SEVERAL)
         walk->next[rank]++;
 }
 

@@ -4,13 +4,12 @@
 #include <string.h>
 
 #define NOT_TIMED UINT64_MAX
-enum { SEND = 10, RECEIVE = 11 }; /* functions as numbered in docs/trace-format.md */
 
 /* The kind of a collective. Meetings are sorted by communicator, so this communicator's kinds are the
  * last. */
 static struct rank_kind *kind_of(struct ranks *ranks, const struct meeting_entry *entry)
 {
-    uint32_t function = entry->function == RECEIVE ? SEND : entry->function;
+    uint32_t function = entry->function == FUNCTION_RECEIVE ? FUNCTION_SEND : entry->function;
     for (size_t k = ranks->kind_count; k-- > 0 && ranks->kinds[k].communicator == entry->communicator;)
         if (ranks->kinds[k].function == function) return &ranks->kinds[k];
     struct rank_kind *larger = realloc(ranks->kinds, (ranks->kind_count + 1) * sizeof(*larger));

@@ -91,10 +91,26 @@ struct model_duration {
     bool idle;              /* the stream had nothing to do, so that took_ns has a part of the submission */
 };
 
+/* As numbered in docs/trace-format.md. All ranks of a communicator take part in those up to SCATTER. */
+enum collective_function {
+    FUNCTION_SEVERAL,
+    FUNCTION_ALL_REDUCE,
+    FUNCTION_BROADCAST,
+    FUNCTION_BCAST,
+    FUNCTION_REDUCE,
+    FUNCTION_REDUCE_SCATTER,
+    FUNCTION_ALL_GATHER,
+    FUNCTION_ALL_TO_ALL,
+    FUNCTION_GATHER,
+    FUNCTION_SCATTER,
+    FUNCTION_SEND,
+    FUNCTION_RECEIVE,
+};
+
 struct model_collective { /* a launch with a known communicator */
     uint64_t tick, time_ns, bytes;
     uint64_t communicator; /* equal on all of its ranks */
-    uint32_t function;     /* as numbered in docs/trace-format.md; not checked */
+    uint32_t function;     /* enum collective_function; not checked */
 };
 
 struct model_message { /* sent or received by the collective with the same tick */

@@ -5,17 +5,6 @@
 #include "tools/analyses/meetings.h"
 
 enum {
-    ALL_REDUCE = 1, /* functions as numbered in docs/trace-format.md */
-    BROADCAST = 2,
-    BCAST = 3,
-    REDUCE = 4,
-    REDUCE_SCATTER = 5,
-    ALL_GATHER = 6,
-    ALL_TO_ALL = 7,
-    GATHER = 8,
-    SCATTER = 9,
-    SEND = 10,
-    RECEIVE = 11,
     LEAST_BYTES = 1 << 20, /* minimum bytes of a meeting that is used to measure the link's speed: the time of
                               smaller ones is mostly latency */
 };
@@ -34,29 +23,29 @@ static uint64_t passed_bytes(uint32_t function, uint64_t all_bytes, unsigned mem
 {
     double ranks = members, others = ranks - 1, part;
     switch (function) {
-    case ALL_REDUCE:
+    case FUNCTION_ALL_REDUCE:
         part = others / (ranks * ranks);
         break;
-    case BROADCAST: /* one rank reads, all write */
-    case REDUCE:
+    case FUNCTION_BROADCAST: /* one rank reads, all write */
+    case FUNCTION_REDUCE:
         part = 1 / (ranks + 1);
         break;
-    case BCAST: /* one rank reads, the others write */
+    case FUNCTION_BCAST: /* one rank reads, the others write */
         part = 1 / ranks;
         break;
-    case REDUCE_SCATTER:
-    case ALL_GATHER:
+    case FUNCTION_REDUCE_SCATTER:
+    case FUNCTION_ALL_GATHER:
         part = others / (ranks * (ranks + 1));
         break;
-    case ALL_TO_ALL:
+    case FUNCTION_ALL_TO_ALL:
         part = others / (2 * ranks * ranks);
         break;
-    case SEND: /* one rank reads, the other writes */
-    case RECEIVE:
+    case FUNCTION_SEND: /* one rank reads, the other writes */
+    case FUNCTION_RECEIVE:
         part = 0.5;
         break;
-    case GATHER:
-    case SCATTER:
+    case FUNCTION_GATHER:
+    case FUNCTION_SCATTER:
         part = others / (2 * ranks);
         break;
     default:
