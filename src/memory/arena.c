@@ -159,6 +159,12 @@ static bool is_free(const struct sl_arena *arena, sl_chunk chunk)
     return sl_arena_record(arena, chunk)->bytes == 0;
 }
 
+/* Pinned slabs have memory at their beginning. */
+static bool has_memory(const struct sl_arena *arena, sl_chunk chunk)
+{
+    return (chunk & (arena->chunks_per_slab - 1)) < arena->slabs[chunk >> arena->slab_shift].chunk_count;
+}
+
 /* A run may cross a slab's end only where the next slab is contiguous. */
 static bool adjacent(const struct sl_arena *arena, sl_chunk chunk)
 {
@@ -270,7 +276,9 @@ bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
     uint32_t count = chunks_for(arena, bytes);
     if (first + count > sl_arena_chunk_count(arena)) return false;
     for (uint32_t i = 0; i < count; i++)
-        if (!is_free(arena, first + i) || (i && !adjacent(arena, first + i - 1))) return false;
+        if (!has_memory(arena, first + i) || !is_free(arena, first + i) ||
+            (i && !adjacent(arena, first + i - 1)))
+            return false;
     mark(arena, first, bytes);
     return true;
 }

@@ -206,15 +206,20 @@ static sl_chunk tail_of(const struct sl_arena *arena, const struct span *span)
     return span->first_whole + (sl_chunk)(span->whole_bytes >> arena->chunk_shift);
 }
 
-/* Whether the range lies in the arena's slabs, contiguous ones, which are all reserved or none of them. */
+/* Whether the range lies in the arena's slabs, contiguous ones, which are all reserved or none of them, and
+ * are not pinned or were pinned at once. */
 static bool may_place(const struct sl_arena *arena, uint64_t address, uint64_t bytes, bool reserved)
 {
     uint64_t end = address + bytes - 1;
     if (!bytes || end < address) return false;
     uint32_t first = sl_arena_slab(arena, address), last = sl_arena_slab(arena, end);
     if (!first || last < first || last > atomic_load(&arena->slab_count)) return false;
-    for (uint32_t s = first - 1; s < last; s++)
-        if (arena->slabs[s].reserved != reserved) return false;
+    for (uint32_t s = first - 1; s < last; s++) {
+        const struct sl_slab *slab = &arena->slabs[s];
+        if (slab->reserved != reserved) return false;
+        if (s >= first && (slab->pinned != slab[-1].pinned || (slab->pinned && slab->reservation_bytes)))
+            return false;
+    }
     return end / SL_GIB - address / SL_GIB == last - first &&
            arena->slabs[last - 1].address == (end & ~(SL_GIB - 1));
 }

@@ -6,17 +6,17 @@
 #include "launch.cuh"
 
 /* Most tensors are small, most bytes are in large ones. */
-static size_t random_bytes(World *w)
+static inline size_t random_bytes(World *w)
 {
     size_t bytes = (size_t)1 << (4 + below(w, 19));
     return bytes + 4 * below(w, bytes / 4);
 }
 
-static void set_buffer(World *w, Buffer *buffer, int s);
+static inline void set_buffer(World *w, Buffer *buffer, int s);
 
 /* Of whole pieces, each of them memory of its own, somewhere in a range of addresses. Returns how long it is.
  */
-static size_t map_pieces(World *w, Buffer *buffer, size_t bytes)
+static inline size_t map_pieces(World *w, Buffer *buffer, size_t bytes)
 {
     const size_t piece = (size_t)2 << 20, before = below(w, 3) * piece;
     CUmemAllocationProp properties = {};
@@ -39,7 +39,7 @@ static size_t map_pieces(World *w, Buffer *buffer, size_t bytes)
     return bytes;
 }
 
-static void allocate(World *w)
+static inline void allocate(World *w)
 {
     Buffer *buffer = NULL;
     for (int i = 0; i < MAX_BUFFERS && !buffer; i++)
@@ -66,14 +66,14 @@ static void allocate(World *w)
     set_buffer(w, buffer, s);
 }
 
-static void *free_in_thread(void *argument)
+static inline void *free_in_thread(void *argument)
 {
     must(cuMemFree(*(CUdeviceptr *)argument));
     return NULL;
 }
 
 /* With the program's context current, or none, or in a thread that never had any. */
-static void free_plainly(World *w, CUdeviceptr address)
+static inline void free_plainly(World *w, CUdeviceptr address)
 {
     pthread_t thread;
     CUcontext popped;
@@ -97,7 +97,7 @@ static void free_plainly(World *w, CUdeviceptr address)
     }
 }
 
-static void release(World *w, Buffer *buffer)
+static inline void release(World *w, Buffer *buffer)
 {
     if (!buffer) return;
     if (buffer->kind == ASYNC || (buffer->kind == PLAIN && chance(w, 20))) {
@@ -119,7 +119,7 @@ static void release(World *w, Buffer *buffer)
     buffer->address = 0;
 }
 
-static void set_buffer(World *w, Buffer *buffer, int s)
+static inline void set_buffer(World *w, Buffer *buffer, int s)
 {
     CUstream stream = w->streams[s];
     size_t words = buffer->bytes / 4;
@@ -149,13 +149,13 @@ struct Piece {
     size_t first, count;
 };
 
-static Piece random_piece(World *w, const Buffer *buffer)
+static inline Piece random_piece(World *w, const Buffer *buffer)
 {
     size_t words = buffer->bytes / 4, first = chance(w, 50) ? 0 : below(w, words);
     return Piece{first, chance(w, 50) ? words - first : 1 + below(w, words - first)};
 }
 
-static void copy_in(World *w)
+static inline void copy_in(World *w)
 {
     Buffer *buffer = any_buffer(w);
     if (!buffer) return;
@@ -177,7 +177,7 @@ static void copy_in(World *w)
     after_use(w, buffer, s, true);
 }
 
-static void copy_out(World *w, Buffer *buffer, Piece piece)
+static inline void copy_out(World *w, Buffer *buffer, Piece piece)
 {
     int s = (int)below(w, STREAMS);
     uint32_t *data = (uint32_t *)host_memory(w, piece.count * 4, chance(w, 50));
@@ -198,7 +198,7 @@ static void copy_out(World *w, Buffer *buffer, Piece piece)
     note(w, hash);
 }
 
-static void copy_across(World *w)
+static inline void copy_across(World *w)
 {
     Buffer *to = any_buffer(w), *from = any_buffer(w);
     if (!to || !from || to == from) return;
@@ -228,7 +228,7 @@ static void copy_across(World *w)
 }
 
 /* The host uses managed memory directly. */
-static void touch_managed(World *w)
+static inline void touch_managed(World *w)
 {
     Buffer *buffer = any_buffer(w);
     if (!buffer || buffer->kind != MANAGED) return;

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Random programs give under sluice, on a device that is too small for them, what they give without it on a large one.
 
-usage: random_programs.py BUILD FIRST COUNT [--faults] [--contexts] [--races N] [--daemon thread|inline] [--jobs N]
+usage: random_programs.py BUILD FIRST COUNT [--faults] [--contexts | --steps] [--races N] [--daemon thread|inline] [--jobs N]
 
 Each seed is a program (see random_program.cu), a budget, an order in which the device works, a daemon mode, a policy and a
 chunk size. Compared are the hash of all that the program read and every error code that it got, softcuda's own peak with
 the budget, what is alive at the end with sluice's books and, for a third of them, the trace with these; of some programs also
 what they give where sluice only records, and with a profile. A seed that fails is printed with the variables that repeat it. With --faults, the
 device also refuses calls that only sluice makes: that may cost time, and nothing else. With --contexts, contexts come and go
-in the programs, so that several have had memory: then only what the program read and its errors are compared. --races N: the
-first N programs run under the race detector, instead of every fourth. --daemon gives all the same mode.
+in the programs, so that several have had memory: then only what the program read and its errors are compared. With --steps,
+programs are training steps whose sizes and launches vary (see random_steps.cu). --races N: the first N programs run under the
+race detector, instead of every fourth. --daemon gives all the same mode.
 """
 import argparse
 import concurrent.futures
@@ -31,7 +32,8 @@ SLUICES_OWN = ["cuMemPrefetchAsync", "cuMemAdvise", "cuMemDiscardBatchAsync", "c
                "cuGraphChildGraphNodeGetGraph", "cuThreadExchangeStreamCaptureMode",
                "cuDeviceGetMemPool", "cuDeviceGetDefaultMemPool", "cuMemPoolGetAttribute"]
 # Where these fail, memory stays the driver's.
-LEAVE_TO_THE_DRIVER = ["cuMemGetInfo", "cuMemAdvise", "cuDeviceGetMemPool", "cuDeviceGetDefaultMemPool"]
+LEAVE_TO_THE_DRIVER = ["cuMemGetInfo", "cuMemAdvise", "cuDeviceGetMemPool", "cuDeviceGetDefaultMemPool",
+                       "cuThreadExchangeStreamCaptureMode"]
 
 
 def last_words(errors):
@@ -68,13 +70,15 @@ def wrong_in_trace(build, path, books):
     return f"sites were not told: {sorted(named - told)}" if named - told else None
 
 
-def run(build, seed, variables, preload=None, contexts=False):
+def run(build, program, variables, preload=None):
+    """`program`: its name and arguments, the first of which is its seed."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
     environment["LD_LIBRARY_PATH"] = os.path.join(build, "subprojects", "softcuda", "lib")
     environment.update(variables)
     runtime = os.environ.get("E2E_PRELOAD")  # a sanitizer's
     environment["LD_PRELOAD"] = " ".join(filter(None, [runtime, preload]))
-    program = os.path.join(build, "tests", "random", "random_program")
+    name, seed, *told = program
+    command = [os.path.join(build, "tests", "random", name), str(seed), *told]
     with tempfile.TemporaryDirectory() as folder:
         books = os.path.join(folder, "device.json")
         environment["SOFTCUDA_STATS"] = books
@@ -82,12 +86,10 @@ def run(build, seed, variables, preload=None, contexts=False):
         if "SLUICE_TRACE_SAMPLE" in variables:
             environment["SLUICE_TRACE"] = os.path.join(folder, "trace")
         trace = os.path.join(folder, "trace")
-        if preload and seed % 3 == 0 and not contexts:
+        if preload and seed % 3 == 0 and "contexts" not in told:
             environment.update({"SLUICE_TRACE": trace, "SLUICE_TRACE_FULL": "wait"})
         try:
-            told = ["120", "contexts"] if contexts else []
-            done = subprocess.run([program, str(seed), *told], env=environment, capture_output=True, text=True, timeout=300,
-                                  check=False)
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
         except subprocess.TimeoutExpired:
             return None, "it hangs", None
         fields = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
@@ -141,10 +143,10 @@ def fault_for(seed):
     return f"{chance.choice(SLUICES_OWN)}:{when}:CUDA_ERROR_UNKNOWN"
 
 
-def check_recorded(build, seed, whole):
+def check_recorded(build, program, whole):
     """What is wrong where sluice only records, or None: memory is the driver's, and known all the same."""
-    options = {"SLUICE_POLICY": "off", "SLUICE_TRACE_SAMPLE": str(1 + seed % 16), "SOFTCUDA_SCHEDULE": "eager"}
-    recorded, error, device = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"))
+    options = {"SLUICE_POLICY": "off", "SLUICE_TRACE_SAMPLE": str(1 + program[1] % 16), "SOFTCUDA_SCHEDULE": "eager"}
+    recorded, error, device = run(build, program, options, os.path.join(build, "shim", "libsluice.so"))
     if error:
         return f"recorded only: {error}"
     if recorded["log"] != whole["log"]:
@@ -155,14 +157,14 @@ def check_recorded(build, seed, whole):
     return None
 
 
-def check_warm(build, seed, whole, options):
+def check_warm(build, program, whole, options):
     """What is wrong with runs that leave a profile and begin with one, or None. The last one's chunks are others."""
     with tempfile.TemporaryDirectory() as folder:
         options = dict(options, SLUICE_PROFILE=os.path.join(folder, "profile"))
         for turn in range(3):
             if turn == 2:
                 options["SLUICE_CHUNK"] = "4M"
-            warm, error, _ = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"))
+            warm, error, _ = run(build, program, options, os.path.join(build, "shim", "libsluice.so"))
             if error:
                 return f"with a profile, run {turn}: {error}"
             if warm["log"] != whole["log"]:
@@ -172,7 +174,8 @@ def check_warm(build, seed, whole, options):
 
 def check_contexts(build, seed, races, daemon):
     """What is wrong with a program in which contexts come and go, or None."""
-    whole, error, _ = run(build, seed, {"SOFTCUDA_SCHEDULE": "eager"}, contexts=True)
+    program = ["random_program", seed, "120", "contexts"]
+    whole, error, _ = run(build, program, {"SOFTCUDA_SCHEDULE": "eager"})
     if error:
         return f"without sluice: {error}"
     _, options = options_for(seed, int(whole["peak_bytes"]))
@@ -180,7 +183,7 @@ def check_contexts(build, seed, races, daemon):
     options = {name: value for name, value in options.items()
                if not name.startswith(("SLUICE_TRACE", "SOFTCUDA_MEMORY", "SOFTCUDA_OTHERS", "SOFTCUDA_MANAGED"))}
     options.update({"SOFTCUDA_RACES": "error"} if races else {}, **({"SLUICE_DAEMON": daemon} if daemon else {}))
-    small, error, device = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"), contexts=True)
+    small, error, device = run(build, program, options, os.path.join(build, "shim", "libsluice.so"))
     repeat = " ".join(f"{name}={value}" for name, value in options.items())
     if error and "SLUICE_BACKING" in options and "cuGraphExec" in error:
         return None  # with memory of two kinds, a node keeps its kind
@@ -191,30 +194,31 @@ def check_contexts(build, seed, races, daemon):
     return f"{error}\n  {repeat}" if error else None
 
 
-def check(build, seed, faults, daemon=None):
-    """What is wrong with the seed, or None."""
-    whole, error, _ = run(build, seed, {"SOFTCUDA_SCHEDULE": "eager"})
+def check(build, program, faults, races, daemon):
+    """What is wrong with the program, or None."""
+    seed = program[1]
+    whole, error, _ = run(build, program, {"SOFTCUDA_SCHEDULE": "eager"})
     if error:
         return f"without sluice: {error}"
     if not faults and seed % RECORDED == 0:
-        wrong = check_recorded(build, seed, whole)
+        wrong = check_recorded(build, program, whole)
         if wrong:
             return wrong
     budget, options = options_for(seed, int(whole["peak_bytes"]))
     if daemon:
         options["SLUICE_DAEMON"] = daemon
-    if not faults and seed % RACES == 1:
+    if not faults and races:
         options["SOFTCUDA_RACES"] = "error"
     if faults:
         options.update({"SOFTCUDA_FAULT": fault_for(seed), "SOFTCUDA_LOG": "none"})
     repeat = " ".join(f"{name}={value}" for name, value in options.items())
-    small, error, device = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"))
+    small, error, device = run(build, program, options, os.path.join(build, "shim", "libsluice.so"))
     if error and (faults or "SLUICE_BACKING" in options) and "cuGraphExec" in error:
         return None  # with memory of two kinds, a node keeps its kind
     if error:
         return f"{error}\n  {repeat}"
     if not faults and seed % WARM == 0:
-        wrong = check_warm(build, seed, whole, options)
+        wrong = check_warm(build, program, whole, options)
         if wrong:
             return f"{wrong}\n  {repeat}"
     if small["log"] != whole["log"]:
@@ -236,7 +240,9 @@ def main():
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--faults", action="store_true")
-    parser.add_argument("--contexts", action="store_true")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--contexts", action="store_true")
+    kind.add_argument("--steps", action="store_true")
     parser.add_argument("--races", type=int)
     parser.add_argument("--daemon", choices=("thread", "inline"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -245,12 +251,12 @@ def main():
     failed = 0
     seeds = range(options.first, options.first + options.count)
 
-
     def check_one(seed):
-        if not options.contexts:
-            return check(build, seed, options.faults, options.daemon)
         races = seed % RACES == 1 if options.races is None else seed < options.first + options.races
-        return check_contexts(build, seed, races, options.daemon)
+        if options.contexts:
+            return check_contexts(build, seed, races, options.daemon)
+        program = ["random_steps" if options.steps else "random_program", seed]
+        return check(build, program, options.faults, races, options.daemon)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for seed, wrong in zip(seeds, pool.map(check_one, seeds)):

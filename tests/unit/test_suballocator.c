@@ -363,6 +363,36 @@ static void pinned_memory_takes_what_the_backend_gives(void **state)
     assert_int_equal(device.pinned_bytes, used);
 }
 
+static bool retake_pinned(uint64_t address, uint64_t bytes)
+{
+    return sl_suballocator_retake(&suballocator, address, bytes, SL_GROUP_PINNED, UINT64_MAX, 1);
+}
+
+/* Of a pinned slab's addresses only the first have memory: what is larger than what lay there must not lie
+ * beyond that, nor go on in a slab that is pinned by itself or not at all. */
+static void nothing_is_placed_where_no_pinned_memory_is(void **state)
+{
+    (void)state;
+    uint64_t address, whole, next, unified;
+    assert_int_equal(sl_suballocator_take(&suballocator, 1000, SL_GROUP_PINNED, SL_GIB, 1, &address), SL_OK);
+    uint64_t end = (address & ~(SL_GIB - 1)) + device.pinned_bytes;
+    give_back(address, 1000);
+    assert_true(retake_pinned(end - SL_MIB, SL_MIB));
+    give_back(end - SL_MIB, SL_MIB);
+    assert_false(retake_pinned(end - SL_MIB, SL_MIB + 1));
+    assert_false(retake_pinned(end, 1000));
+    assert_int_equal(sl_suballocator_take(&suballocator, SL_GIB, SL_GROUP_PINNED, SL_GIB, 1, &whole), SL_OK);
+    assert_int_equal(sl_suballocator_take(&suballocator, SL_GIB, SL_GROUP_PINNED, SL_GIB, 2, &next), SL_OK);
+    unified = take(1000, 3);
+    assert_true(next == whole + SL_GIB && unified == next + SL_GIB);
+    give_back(whole, SL_GIB);
+    give_back(next, SL_GIB);
+    give_back(unified, 1000);
+    assert_false(retake_pinned(next - SL_MIB, 2 * SL_MIB));
+    assert_false(retake_pinned(unified - SL_MIB, 2 * SL_MIB));
+    assert_true(retake_pinned(next, SL_GIB));
+}
+
 static void what_the_backend_refuses_is_said(void **state)
 {
     (void)state;
@@ -388,6 +418,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_place_is_taken_again_as_far_as_there_is_room, start, stop),
         cmocka_unit_test_setup_teardown(a_place_in_what_became_a_run_is_taken, start, stop),
         cmocka_unit_test_setup_teardown(pinned_memory_takes_what_the_backend_gives, start, stop),
+        cmocka_unit_test_setup_teardown(nothing_is_placed_where_no_pinned_memory_is, start, stop),
         cmocka_unit_test_setup_teardown(what_the_backend_refuses_is_said, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
