@@ -22,8 +22,7 @@ static bool is_unsuitable(struct sl_core *core, const struct sl_slot *slot, uint
     sl_frees_peek(&core->reuse.frees, slot->address, slot->address + slot->bytes, &waits);
     bool behind = waits.unsure;
     for (uint32_t w = 0; w < waits.count && !behind && peers; w++)
-        behind = (!serial || waits.at[w].serial != serial) &&
-                 sl_behind_is(&core->migrator.behind, waits.at[w].serial);
+        behind = (!serial || waits.at[w].serial != serial) && sl_wait_is_behind(&waits.at[w], serial);
     sl_waits_end(&waits, &core->reuse.frees);
     return behind;
 }

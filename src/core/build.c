@@ -164,6 +164,7 @@ enum sl_status sl_core_build(struct sl_core *core)
         status =
             sl_migrator_init(&core->migrator, backend, &core->arena, &core->stats, &core->streams.captures);
     core->migrator.frees = core->arena.frees = &core->reuse.frees;
+    core->reuse.frees.behind = &core->migrator.behind;
     core->migrator.keeps_dead = core->options->discard == SL_DISCARD_OFF;
     if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->migrator);
     if (status == SL_OK) status = open_trace(core, device_bytes);

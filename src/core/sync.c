@@ -76,7 +76,8 @@ void sl_runtime_event_recorded(const void *event, sl_stream handle)
     struct sl_core *core = sl_core_running();
     if (!core || !sl_behind_any(&core->migrator.behind)) return;
     note_order(core, SL_ORDER_RECORD, handle, event);
-    sl_behind_recorded(&core->migrator.behind, stream_of(core, handle, false).number, event);
+    struct sl_behind_stream stream = stream_of(core, handle, false);
+    sl_behind_recorded(&core->migrator.behind, &stream, event);
 }
 
 /* Whether the event lies behind another device's collective. A stream that waits for it counts as having

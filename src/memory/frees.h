@@ -23,6 +23,7 @@
 struct sl_frees {
     struct sl_lock lock;
     const struct sl_backend *backend;
+    struct sl_behind *behind; /* what frees may have to wait for; NULL: there are no other ranks */
     struct sl_freed {
         uint64_t begin, end;
         struct sl_points *points;

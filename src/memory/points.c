@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "base/test_hooks.h"
 #include "device/backend.h"
+#include "memory/behind.h"
 #include "memory/frees.h"
 
 uint32_t sl_frees_hold(struct sl_frees *frees)
@@ -83,6 +84,13 @@ bool sl_points_are_unsure(const struct sl_points *points)
     return points && atomic_load(&points->unsure) && SL_GUARD(UNSURE_IS_AHEAD);
 }
 
+/* Event `i` was just recorded: what is in front of the stream now may be in front of the event. */
+static void note_behind(struct sl_points *points, uint32_t i)
+{
+    struct sl_behind *behind = points->list->behind;
+    points->at[i].behind = behind ? sl_behind_stream_number(behind, points->at[i].serial) : 0;
+}
+
 /* False: it is not known when the stream's work is done. */
 static bool record_one(struct sl_frees *frees, struct sl_points *points, const struct sl_free_stream *stream)
 {
@@ -92,7 +100,8 @@ static bool record_one(struct sl_frees *frees, struct sl_points *points, const s
      * once. */
     enum sl_status status = sl_record_event(frees->backend, event, stream->handle);
     points->at[points->count].event = event;
-    points->at[points->count++].serial = stream->serial;
+    points->at[points->count].serial = stream->serial;
+    note_behind(points, points->count++);
     return !status;
 }
 
@@ -133,6 +142,7 @@ static void record_point(struct sl_points *points)
     if (SL_GUARD(OPEN_POINT_IS_RECORDED) &&
         sl_record_event(points->list->backend, points->at[0].event, points->stream))
         sl_points_doubt(points);
+    note_behind(points, 0);
     atomic_store(&points->open, false);
 }
 
@@ -272,7 +282,7 @@ bool sl_wait_covers(const struct sl_wait *later, const struct sl_wait *earlier)
 
 void sl_waits_append(struct sl_frees *frees, struct sl_waits *waits, struct sl_points *points, uint32_t i)
 {
-    struct sl_wait wait = {points->at[i].event, points, points->at[i].serial};
+    struct sl_wait wait = {points->at[i].event, points, points->at[i].serial, i};
     for (uint32_t w = 0; w < waits->count; w++) {
         if (sl_wait_covers(&waits->at[w], &wait)) return;
         if (!sl_wait_covers(&wait, &waits->at[w])) continue;
@@ -296,6 +306,15 @@ void sl_points_give(struct sl_frees *frees, struct sl_points *points, struct sl_
     for (uint32_t i = 0; i < points->count; i++) sl_waits_append(frees, waits, points, i);
     sl_points_release(frees, points);
     sl_unlock(&frees->lock);
+}
+
+bool sl_wait_is_behind(const struct sl_wait *wait, uint64_t serial)
+{
+    struct sl_behind *behind = wait->points->list->behind;
+    if (!behind || !sl_behind_any(behind)) return false;
+    uint64_t number = atomic_load(&wait->points->open) ? sl_behind_stream_number(behind, wait->serial)
+                                                       : wait->points->at[wait->index].behind;
+    return !sl_behind_orders(behind, serial, number) && !sl_behind_is_over(behind, number);
 }
 
 bool sl_waits_are_open(const struct sl_waits *waits)

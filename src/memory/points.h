@@ -32,6 +32,7 @@ struct sl_points {
     struct {
         sl_event_handle event;
         uint64_t serial;
+        uint64_t behind; /* the last collective in front of the event, see behind.h; once it is recorded */
     } at[];
 };
 
@@ -86,6 +87,7 @@ struct sl_waits {
         sl_event_handle event;
         struct sl_points *points; /* holds a reference to the event */
         uint64_t serial;          /* the event's stream */
+        uint32_t index;           /* of the event among those of the points */
     } * at;
     uint32_t count, capacity;
     bool unsure; /* something that belongs here has no event */
@@ -99,6 +101,9 @@ static inline bool sl_waits_any(const struct sl_waits *waits)
 /* Whether waiting for `later` makes waiting for `earlier` unnecessary: both are on one stream, and `earlier`
  * was known before `later` was recorded. */
 bool sl_wait_covers(const struct sl_wait *later, const struct sl_wait *earlier);
+/* Whether the event lies behind a collective that is not over, and that the stream with the serial does not
+ * wait for anyway; 0: any stream. May ask the driver. */
+bool sl_wait_is_behind(const struct sl_wait *wait, uint64_t serial);
 /* Whether one of the waits is open. */
 bool sl_waits_are_open(const struct sl_waits *waits);
 

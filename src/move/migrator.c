@@ -176,10 +176,10 @@ static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record 
 }
 
 /* Rule 15 of docs/concurrency.md */
-static bool may_wait_for_peers(struct sl_migrator *migrator, const struct sl_waits *waits)
+static bool may_wait_for_peers(const struct sl_waits *waits)
 {
     for (uint32_t i = 0; SL_GUARD(NOTHING_BEHIND_PEERS) && i < waits->count; i++)
-        if (sl_behind_is(&migrator->behind, waits->at[i].serial)) return true;
+        if (sl_wait_is_behind(&waits->at[i], 0)) return true;
     return false;
 }
 
@@ -191,7 +191,7 @@ bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c)
         atomic_load(&chunk->content) != SL_CONTENT_RESIDENT_DEAD)
         return false;
     sl_frees_peek(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes, &waits);
-    bool behind = may_wait_for_peers(migrator, &waits);
+    bool behind = may_wait_for_peers(&waits);
     sl_waits_end(&waits, migrator->frees);
     return behind;
 }
@@ -208,9 +208,8 @@ static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_r
     bool taken = atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_MEANWHILE);
     /* Rule 3 of docs/concurrency.md: recording a point would enqueue into a stream of the program. */
     bool open = sl_waits_are_open(&waits) && SL_GUARD(OPEN_IS_NOT_DISCARDED);
-    bool may_wait =
-        !taken && !open && !waits.unsure &&
-        (!waits.count || !(sl_migrator_is_held(migrator) || may_wait_for_peers(migrator, &waits)));
+    bool may_wait = !taken && !open && !waits.unsure &&
+                    (!waits.count || !(sl_migrator_is_held(migrator) || may_wait_for_peers(&waits)));
     if (may_wait && SL_GUARD(DISCARD_WAITS))
         may_wait = sl_waits_enqueue(&waits, migrator->backend, migrator->out.stream) == SL_OK;
     sl_waits_end(&waits, migrator->frees);

@@ -27,7 +27,7 @@
 
 #include "memory/arena.h"
 #include "memory/frees.h"
-#include "move/behind.h"
+#include "memory/behind.h"
 #include "move/link_direction.h"
 #include "move/stats.h"
 #include "move/transfer.h"

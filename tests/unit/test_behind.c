@@ -1,5 +1,6 @@
 /* Which streams may wait for other ranks in vain: breaks if a movement could be made to wait behind a message
  * that a peer sends only later, or if streams that cannot wait in vain are taken for such that can. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "move/behind.h"
+#include "memory/behind.h"
 #include "noted_device.h"
 
 enum { LEGACY, COMPUTE, MESSAGES, COLLECTIVES };
@@ -57,6 +58,12 @@ static uint64_t waiting(void)
     return bits;
 }
 
+static void recorded(uint32_t s, const void *event)
+{
+    struct sl_behind_stream on = stream(s);
+    sl_behind_recorded(behind, &on, event);
+}
+
 static void wait_for(uint32_t s, const void *event)
 {
     struct sl_behind_stream waits = stream(s);
@@ -66,7 +73,7 @@ static void wait_for(uint32_t s, const void *event)
 static void without_collectives_nothing_waits(void **state)
 {
     (void)state;
-    sl_behind_recorded(behind, COMPUTE, &events[0]);
+    recorded(COMPUTE, &events[0]);
     wait_for(MESSAGES, &events[0]);
     assert_int_equal(waiting(), 0);
     assert_false(sl_behind_is(behind, 0));
@@ -82,8 +89,8 @@ static void messages_are_waited_for_in_vain(void **state)
     assert_true(sl_behind_is(behind, MESSAGES + 1));
     assert_false(sl_behind_is(behind, COMPUTE + 1));
     assert_true(sl_behind_is(behind, 0));
-    sl_behind_recorded(behind, MESSAGES, &events[0]);
-    sl_behind_recorded(behind, COMPUTE, &events[1]);
+    recorded(MESSAGES, &events[0]);
+    recorded(COMPUTE, &events[1]);
     wait_for(COLLECTIVES, &events[1]);
     assert_int_equal(waiting(), BIT(MESSAGES));
     wait_for(COLLECTIVES, &events[0]);
@@ -99,11 +106,11 @@ static void events_are_behind_what_came_before_them(void **state)
     (void)state;
     launch(MESSAGES);
     last->done = true;
-    sl_behind_recorded(behind, MESSAGES, &events[0]);
+    recorded(MESSAGES, &events[0]);
     launch(MESSAGES);
     wait_for(COLLECTIVES, &events[0]);
     assert_int_equal(waiting(), BIT(MESSAGES));
-    sl_behind_recorded(behind, MESSAGES, &events[0]);
+    recorded(MESSAGES, &events[0]);
     wait_for(COLLECTIVES, &events[0]);
     assert_int_equal(waiting(), BIT(MESSAGES) | BIT(COLLECTIVES));
 }
@@ -113,7 +120,7 @@ static void blocking_streams_wait_together(void **state)
 {
     (void)state;
     launch(MESSAGES);
-    sl_behind_recorded(behind, MESSAGES, &events[0]);
+    recorded(MESSAGES, &events[0]);
     wait_for(LEGACY, &events[0]);
     assert_int_equal(waiting(), BIT(LEGACY) | BIT(COMPUTE) | BIT(MESSAGES) | BIT(COLLECTIVES));
     assert_true(sl_behind_is(behind, 99)); /* a stream that was not heard of */
@@ -150,13 +157,13 @@ static void events_are_many(void **state)
 {
     (void)state;
     launch(MESSAGES);
-    for (int i = 0; i < 1200; i++) sl_behind_recorded(behind, i % 2 ? COMPUTE : MESSAGES, &events[i]);
+    for (int i = 0; i < 1200; i++) recorded(i % 2 ? COMPUTE : MESSAGES, &events[i]);
     wait_for(COLLECTIVES, &events[1100]);
     assert_int_equal(waiting(), BIT(MESSAGES) | BIT(COLLECTIVES));
     last->done = true;
     assert_int_equal(waiting(), 0);
     launch(MESSAGES);
-    for (int i = 0; i < 600; i++) sl_behind_recorded(behind, COMPUTE, &events[i]);
+    for (int i = 0; i < 600; i++) recorded(COMPUTE, &events[i]);
     wait_for(COLLECTIVES, &events[599]);
     assert_int_equal(waiting(), BIT(MESSAGES));
 }
@@ -175,6 +182,85 @@ static void captures_leave_it_as_it_is(void **state)
     assert_int_equal(waiting(), 0);
 }
 
+static bool orders(uint32_t s, uint64_t number)
+{
+    return sl_behind_orders(behind, stream(s).serial, number);
+}
+
+/* Breaks if a stream may be made to wait for a collective that the program did not make it wait for. */
+static void what_waits_for_a_later_collective_is_behind_the_earlier(void **state)
+{
+    (void)state;
+    launch(COLLECTIVES);
+    uint64_t first = sl_behind_number(behind, COLLECTIVES);
+    launch(COLLECTIVES);
+    uint64_t second = sl_behind_number(behind, COLLECTIVES);
+    assert_false(orders(COMPUTE, first));
+    recorded(COLLECTIVES, &events[0]);
+    wait_for(COMPUTE, &events[0]);
+    launch(COLLECTIVES);
+    uint64_t third = sl_behind_number(behind, COLLECTIVES);
+    assert_true(orders(COMPUTE, first) && orders(COMPUTE, second));
+    assert_false(orders(COMPUTE, third) || orders(MESSAGES, first) || sl_behind_orders(behind, 0, first));
+    recorded(COMPUTE, &events[1]); /* it is passed on */
+    wait_for(MESSAGES, &events[1]);
+    assert_true(orders(MESSAGES, second) && !orders(MESSAGES, third));
+}
+
+static void streams_are_ordered_by_what_is_sure(void **state)
+{
+    (void)state;
+    launch(COLLECTIVES);
+    uint64_t first = sl_behind_number(behind, COLLECTIVES);
+    launch(MESSAGES);
+    recorded(MESSAGES, &events[0]);
+    wait_for(COMPUTE, &events[0]);
+    assert_false(orders(COMPUTE, first)); /* later, but on another stream */
+    launch(LEGACY);
+    uint64_t legacy = sl_behind_number(behind, LEGACY);
+    recorded(COMPUTE, &events[1]);
+    wait_for(MESSAGES, &events[1]);
+    assert_int_equal(sl_behind_number(behind, MESSAGES), legacy); /* perhaps in front of it, */
+    assert_false(orders(MESSAGES, legacy));                       /* perhaps not */
+}
+
+/* The number of a destroyed stream is given to another one. */
+static void another_stream_is_not_ordered(void **state)
+{
+    (void)state;
+    struct sl_behind_stream other = {COLLECTIVES, 100, &handles[COLLECTIVES], true};
+    launch(COLLECTIVES);
+    uint64_t first = sl_behind_number(behind, COLLECTIVES);
+    sl_behind_recorded(behind, &other, &events[1]);
+    wait_for(MESSAGES, &events[1]);
+    assert_false(orders(MESSAGES, first));
+    sl_behind_launched(behind, &other);
+    last = device.last;
+    sl_behind_recorded(behind, &other, &events[0]);
+    wait_for(COMPUTE, &events[0]);
+    assert_true(orders(COMPUTE, sl_behind_number(behind, COLLECTIVES)));
+    assert_false(orders(COMPUTE, first));
+}
+
+static void *launch_beside(void *unused)
+{
+    launch(COLLECTIVES);
+    return unused;
+}
+
+/* Another thread may launch it after the event was recorded, and before that is told. */
+static void what_another_thread_launches_may_come_later(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, launch_beside, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    recorded(COLLECTIVES, &events[0]);
+    wait_for(COMPUTE, &events[0]);
+    assert_false(orders(COMPUTE, sl_behind_number(behind, COLLECTIVES)));
+    assert_int_equal(waiting(), BIT(LEGACY) | BIT(COMPUTE) | BIT(MESSAGES) | BIT(COLLECTIVES));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -188,6 +274,10 @@ int main(void)
         TEST(so_many_are_pending),
         TEST(events_are_many),
         TEST(captures_leave_it_as_it_is),
+        TEST(what_waits_for_a_later_collective_is_behind_the_earlier),
+        TEST(streams_are_ordered_by_what_is_sure),
+        TEST(another_stream_is_not_ordered),
+        TEST(what_another_thread_launches_may_come_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "memory/behind.h"
 #include "noted_device.h"
 
 static struct noted_device device;
@@ -236,6 +237,42 @@ static void an_event_that_was_not_recorded_is_not_dropped(void **state)
     sl_waits_end(&waits, &frees);
 }
 
+static bool is_behind(struct sl_points *points, uint64_t serial)
+{
+    struct sl_wait wait = {.event = points->at[0].event, .points = points, .serial = points->at[0].serial};
+    return sl_wait_is_behind(&wait, serial);
+}
+
+/* Breaks if a free counts as behind a collective that the stream got only later, or if one in front of it is
+ * forgotten: memory would be copied out for nothing, or a movement would wait for other ranks. */
+static void a_free_is_behind_what_came_before_it(void **state)
+{
+    (void)state;
+    static struct sl_behind behind;
+    static const _Atomic int captures;
+    struct sl_behind_stream stream = {1, on_a.serial, on_a.handle, true};
+    assert_int_equal(sl_behind_init(&behind, &device.backend, &captures), SL_OK);
+    frees.behind = &behind;
+    struct sl_points *before = record(&on_a), *open = sl_points_open(&frees, &on_a);
+    sl_frees_flush(&frees);
+    sl_behind_launched(&behind, &stream);
+    struct noted_event *first = device.last;
+    assert_false(is_behind(before, 0) || is_behind(open, 0));
+    struct sl_points *between = record(&on_a), *still_open = sl_points_open(&frees, &on_a);
+    assert_true(is_behind(between, 0) && is_behind(still_open, 0));
+    sl_frees_flush(&frees);
+    assert_true(is_behind(still_open, 0));
+    sl_behind_launched(&behind, &stream);
+    struct sl_points *after = record(&on_a);
+    first->done = true;
+    assert_false(is_behind(between, 0) || is_behind(still_open, 0));
+    assert_true(is_behind(after, 0) && is_behind(after, on_b.serial));
+    assert_false(is_behind(after, on_a.serial));
+    struct sl_points *all[] = {before, open, between, still_open, after};
+    for (int i = 0; i < 5; i++) sl_points_void(&frees, all[i]);
+    sl_behind_close(&behind, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +287,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_list_that_lacks_one_says_so, start, stop),
         cmocka_unit_test_setup_teardown(refused_waits_are_told, start, stop),
         cmocka_unit_test_setup_teardown(an_event_that_was_not_recorded_is_not_dropped, start, stop),
+        cmocka_unit_test_setup_teardown(a_free_is_behind_what_came_before_it, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "move/behind.h"
+#include "memory/behind.h"
 
 #include <string.h>
 
@@ -49,6 +49,8 @@ static void raise(uint64_t *number, uint64_t to)
 static void note(struct sl_behind *behind, const struct sl_behind_stream *stream, uint64_t number)
 {
     raise(&behind->streams[stream->number], number);
+    if (behind->serials[stream->number] != stream->serial)
+        memset(&behind->orders[stream->number], 0, sizeof behind->orders[0]);
     behind->serials[stream->number] = stream->serial;
     uint64_t bit = (uint64_t)1 << stream->number;
     behind->loose = stream->loose ? behind->loose | bit : behind->loose & ~bit;
@@ -60,6 +62,20 @@ static uint64_t number_of(const struct sl_behind *behind, uint32_t s)
     uint64_t number = behind->streams[s];
     if (!(behind->loose >> s & 1)) raise(&number, behind->others);
     return number;
+}
+
+static void note_ordered(struct sl_behind *behind, uint32_t s, uint64_t number)
+{
+    if (number <= behind->orders[s].ordered) return;
+    behind->orders[s].ordered = number;
+    behind->orders[s].by = pthread_self();
+}
+
+static uint64_t ordered_by_us(const struct sl_behind *behind, const struct sl_behind_stream *stream)
+{
+    uint32_t s = stream->number;
+    bool known = behind->serials[s] == stream->serial && behind->orders[s].ordered;
+    return known && pthread_equal(behind->orders[s].by, pthread_self()) ? behind->orders[s].ordered : 0;
 }
 
 static uint32_t place_of(const struct sl_behind *behind, const void *event)
@@ -103,8 +119,11 @@ void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream 
     atomic_store(&behind->any, true);
     ask(behind);
     /* Counts from now on, and not only when its event is recorded. */
-    uint64_t number = ++behind->launched;
+    uint64_t number = (behind->launched / SL_BEHIND_STREAMS + 1) * SL_BEHIND_STREAMS + stream->number;
+    behind->launched = number;
     note(behind, stream, number);
+    note_ordered(behind, stream->number, number);
+    if (!behind->orders[stream->number].first) behind->orders[stream->number].first = number;
     bool recorded = record(behind, stream->handle, &event);
     uint32_t at = (behind->first + behind->count) % SL_BEHIND_PENDING;
     bool in_order =
@@ -122,8 +141,9 @@ void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream 
     if (event) behind->backend->event_delete(behind->backend->self, event);
 }
 
-void sl_behind_recorded(struct sl_behind *behind, uint32_t s, const void *event)
+void sl_behind_recorded(struct sl_behind *behind, const struct sl_behind_stream *stream, const void *event)
 {
+    uint32_t s = stream->number;
     if (!sl_behind_any(behind)) return;
     sl_lock(&behind->lock);
     uint32_t at = place_of(behind, event);
@@ -133,7 +153,8 @@ void sl_behind_recorded(struct sl_behind *behind, uint32_t s, const void *event)
     }
     bool known = behind->events[at].event != NULL;
     if (known || behind->event_count < SL_BEHIND_EVENTS / 2) {
-        behind->events[at] = (struct sl_behind_event){event, number_of(behind, s)};
+        behind->events[at] =
+            (struct sl_behind_event){event, number_of(behind, s), ordered_by_us(behind, stream)};
         behind->event_count += !known;
     } else {
         raise(&behind->forgotten, number_of(behind, s));
@@ -147,7 +168,10 @@ void sl_behind_waits(struct sl_behind *behind, const struct sl_behind_stream *st
     sl_lock(&behind->lock);
     uint32_t at = place_of(behind, event);
     uint64_t number = behind->events[at].event ? behind->events[at].number : behind->forgotten;
-    if (!is_over(behind, number)) note(behind, stream, number);
+    if (!is_over(behind, number)) {
+        note(behind, stream, number);
+        if (behind->events[at].event) note_ordered(behind, stream->number, behind->events[at].ordered);
+    }
     sl_unlock(&behind->lock);
 }
 
@@ -194,15 +218,28 @@ bool sl_behind_is_over(struct sl_behind *behind, uint64_t number)
     return over;
 }
 
-bool sl_behind_is(struct sl_behind *behind, uint64_t serial)
+uint64_t sl_behind_stream_number(struct sl_behind *behind, uint64_t serial)
 {
-    if (!sl_behind_any(behind)) return false;
+    if (!sl_behind_any(behind)) return 0;
     sl_lock(&behind->lock);
-    ask(behind);
     uint64_t number = serial ? behind->others : behind->launched;
     for (uint32_t s = 0; serial && s < SL_BEHIND_STREAMS; s++)
         if (behind->serials[s] == serial) number = number_of(behind, s);
-    bool waits = !is_over(behind, number);
     sl_unlock(&behind->lock);
-    return waits;
+    return number;
+}
+
+/* The last collective in front of the stream and that one were launched on one stream, in their order. */
+bool sl_behind_orders(struct sl_behind *behind, uint64_t serial, uint64_t number)
+{
+    uint32_t on = number % SL_BEHIND_STREAMS;
+    uint64_t last = 0;
+    if (!serial) return false;
+    sl_lock(&behind->lock);
+    for (uint32_t s = 0; s < SL_BEHIND_STREAMS; s++)
+        if (behind->serials[s] == serial) last = behind->orders[s].ordered;
+    bool one = last % SL_BEHIND_STREAMS == on && behind->serials[on] && behind->orders[on].first &&
+               number >= behind->orders[on].first;
+    sl_unlock(&behind->lock);
+    return one && last >= number;
 }

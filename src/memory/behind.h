@@ -6,14 +6,16 @@
  * could delay what the peers wait for, and all would wait forever. So no movement waits behind a collective
  * that is not over.
  *
- * Each collective has a number. Each stream, and each event that the program recorded, has the number of the
- * last collective in front of it. Collectives up to a number are over when the events behind them have
- * passed. In doubt a collective counts as not over. Movements that do not wait are still right (migrator.h),
- * but slow if a kernel uses the chunk while it is evicted. Thread-safe; the lock is a leaf.
+ * Each collective has a number, in the order of the calls, which also tells its stream. Each stream, and each
+ * event that the program recorded, has the number of the last collective in front of it. Collectives up to a
+ * number are over when the events behind them have passed. In doubt a collective counts as in
+ * front, and as not over. Movements that do not wait are still right (migrator.h), but slow if a kernel uses
+ * the chunk while it is evicted. Thread-safe; the lock is a leaf.
  */
 #ifndef SLUICE_BEHIND_H
 #define SLUICE_BEHIND_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/locks.h"
@@ -37,11 +39,16 @@ struct sl_behind {
     uint32_t first, count;
     uint32_t recording; /* events being recorded for `pending` */
     uint64_t streams[SL_BEHIND_STREAMS], serials[SL_BEHIND_STREAMS];
+    struct {
+        uint64_t first;   /* collective that was launched on the stream; 0: none */
+        uint64_t ordered; /* the last one that is in front of it without doubt */
+        pthread_t by;     /* the thread that says so: to others it may come later than what they see */
+    } orders[SL_BEHIND_STREAMS];
     uint64_t loose;  /* bits of the streams that are not ordered with the legacy stream */
     uint64_t others; /* the largest number of the streams that are */
     struct sl_behind_event {
         const void *event;
-        uint64_t number;
+        uint64_t number, ordered;                       /* as of a stream */
     } events[SL_BEHIND_EVENTS], kept[SL_BEHIND_EVENTS]; /* open addressing; copy for its rebuild */
     uint32_t event_count;
     uint64_t forgotten; /* the largest number of events that found no room */
@@ -66,8 +73,8 @@ static inline bool sl_behind_any(const struct sl_behind *behind)
 
 /* A collective was launched on the stream. Enqueues. */
 void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream *stream);
-/* The program recorded `event` on stream number `s`, or made a stream wait for it. */
-void sl_behind_recorded(struct sl_behind *behind, uint32_t s, const void *event);
+/* The program recorded `event` on the stream, or made the stream wait for it. */
+void sl_behind_recorded(struct sl_behind *behind, const struct sl_behind_stream *stream, const void *event);
 void sl_behind_waits(struct sl_behind *behind, const struct sl_behind_stream *stream, const void *event);
 /* Whether the event lies behind a collective of this core that is not over. May ask the driver. */
 bool sl_behind_is_event(struct sl_behind *behind, const void *event);
@@ -78,8 +85,16 @@ void sl_behind_synchronized(struct sl_behind *behind);
 uint64_t sl_behind_number(struct sl_behind *behind, uint32_t s);
 /* Whether all collectives up to this number are over. May ask the driver. */
 bool sl_behind_is_over(struct sl_behind *behind, uint64_t number);
-/* Whether the stream with this serial (0: unknown) lies behind a collective that is not over. May ask the
- * driver. */
-bool sl_behind_is(struct sl_behind *behind, uint64_t serial);
+/* The number of the last collective in front of further work in the stream with this serial; 0: in any
+ * stream. */
+uint64_t sl_behind_stream_number(struct sl_behind *behind, uint64_t serial);
+/* Whether further work in that stream comes behind the collective with this number anyway, as the program has
+ * ordered it. False: not known. */
+bool sl_behind_orders(struct sl_behind *behind, uint64_t serial, uint64_t number);
+/* Whether further work in the stream lies behind a collective that is not over. May ask the driver. */
+static inline bool sl_behind_is(struct sl_behind *behind, uint64_t serial)
+{
+    return !sl_behind_is_over(behind, sl_behind_stream_number(behind, serial));
+}
 
 #endif
