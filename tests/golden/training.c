@@ -6,7 +6,7 @@
 #include "plan/plan.h"
 
 enum { LAYERS = TRAINING_LAYERS_MAX, EVENTS_MAX = 4000 };
-enum kernel { EMBED = 1, LAYER, LOSS, LAYER_BACK, EMBED_BACK, ADAM };
+enum kernel { EMBED = 1, LAYER, LOSS, LAYER_BACK, EMBED_BACK, ADAM, GATHER };
 enum slot {
     TOKENS,
     WEIGHTS,
@@ -14,6 +14,8 @@ enum slot {
     MOMENTS = GRADIENTS + LAYERS,
     HIDDEN = MOMENTS + LAYERS,
     DELTA = HIDDEN + LAYERS,
+    GATHERED,
+    LISTS,
     SLOTS
 };
 enum { CHUNK_BYTES = 4 << 20, LAUNCH_NS = 100000 };
@@ -38,7 +40,7 @@ static uint64_t address_of(uint32_t slot)
 
 static uint64_t bytes_of(uint32_t slot)
 {
-    return slot == TOKENS || slot >= SLOTS ? 4096 + 64 * (slot % 5) : CHUNK_BYTES;
+    return slot == TOKENS || slot >= LISTS ? 4096 + 64 * (slot % 5) : CHUNK_BYTES;
 }
 
 static uint64_t site_of(uint32_t slot)
@@ -124,6 +126,7 @@ static void forward(bool evaluation)
 {
     if (shape.varies) life(SL_EVENT_ALLOC, ++batch);
     copy(SL_COPY_IN, batch, bytes_of(batch));
+    if (shape.sharded) LAUNCH(GATHER, WEIGHTS + 1, GATHERED);
     for (uint32_t l = 0; l < shape.layers; l++) {
         short_life(SL_EVENT_ALLOC, HIDDEN + l);
         move(SL_ACTION_POPULATE, SL_CAUSE_DEMAND, HIDDEN + l);
@@ -150,10 +153,13 @@ static void backward(void)
     short_life(SL_EVENT_ALLOC, DELTA);
     move(SL_ACTION_POPULATE, SL_CAUSE_DEMAND, DELTA);
     for (uint32_t l = shape.layers; l-- > 0;) {
+        if (l && shape.sharded) copy(SL_COPY_IN, LISTS, bytes_of(LISTS));
         if (is_frozen(l))
             LAUNCH(LAYER_BACK, HIDDEN + l, HIDDEN + l - 1, WEIGHTS + l, DELTA);
-        else if (l)
+        else if (l && !shape.sharded)
             LAUNCH(LAYER_BACK, HIDDEN + l, HIDDEN + l - 1, WEIGHTS + l, GRADIENTS + l, DELTA);
+        else if (l)
+            LAUNCH(LAYER_BACK, HIDDEN + l, HIDDEN + l - 1, WEIGHTS + l, GRADIENTS + l, DELTA, LISTS);
         else
             LAUNCH(EMBED_BACK, batch, HIDDEN, GRADIENTS, DELTA);
         short_life(SL_EVENT_FREE, HIDDEN + l);
@@ -183,8 +189,8 @@ static void update(void)
 
 static void begin(void)
 {
-    static const char *const names[] = {"embed(int const*)", "layer",      "loss",
-                                        "layer_back",        "embed_back", "adam"};
+    static const char *const names[] = {"embed(int const*)", "layer", "loss",  "layer_back",
+                                        "embed_back",        "adam",  "gather"};
     struct sl_event *event = push(SL_EVENT_BUDGET, 0);
     event->a = (uint64_t)20 * CHUNK_BYTES;
     event->b = CHUNK_BYTES;
@@ -195,9 +201,10 @@ static void begin(void)
     event = push(SL_EVENT_LINK, 0);
     event->a = event->b = UINT64_C(80) * CHUNK_BYTES * 1000 / 8; /* a chunk in 0.1 ms */
     push(SL_EVENT_METADATA, 0)->text = "device=Invented 1";
-    for (uint32_t k = 0; k < 6; k++) push(SL_EVENT_KERNEL, k + 1)->text = names[k];
-    for (uint32_t s = TOKENS; s < (shape.resident ? SLOTS : HIDDEN); s++) life(SL_EVENT_ALLOC, s);
-    for (uint32_t s = HIDDEN; shape.resident && s < SLOTS; s++) clear(s);
+    for (uint32_t k = 0; k < (shape.sharded ? 7 : 6); k++) push(SL_EVENT_KERNEL, k + 1)->text = names[k];
+    for (uint32_t s = TOKENS; s < (shape.resident ? GATHERED : HIDDEN); s++) life(SL_EVENT_ALLOC, s);
+    for (uint32_t s = HIDDEN; shape.resident && s < GATHERED; s++) clear(s);
+    for (uint32_t s = GATHERED; shape.sharded && s < SLOTS; s++) life(SL_EVENT_ALLOC, s);
     for (uint32_t l = 0; l < shape.layers; l++) {
         move(SL_ACTION_POPULATE, SL_CAUSE_DEMAND, WEIGHTS + l);
         move(SL_ACTION_POPULATE, SL_CAUSE_DEMAND, GRADIENTS + l);

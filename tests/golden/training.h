@@ -14,6 +14,8 @@ struct training {
                       made one after the other, and freed at the end */
     bool frozen;   /* layer 1 has no gradient */
     bool resident; /* activations are allocated and cleared once, before the first batch */
+    bool sharded;  /* weights are gathered before the batch is used, and gradients written by launches with
+                      lists in memory, which are copied right before each */
 };
 
 /* Its records, valid until the next call. */

@@ -111,18 +111,19 @@ bool try_way(struct finder *f, uint32_t way, struct sample *sample)
     return find_sample(f, sample);
 }
 
-/* The quality of a way to cut: first whether its windows show an update, then whether they begin right after
- * the copies of a batch, then how much it explains. */
+/* The quality of a way to cut: first whether its windows show an update, then how much it explains. What
+ * begins right after the copies of a batch counts more, as the forward pass does; but so do launches with
+ * parameters in memory, amid a step. */
+enum { DIRECT = 8, OTHER = 7 };
+
 struct merit {
-    bool update, direct;
+    bool update;
     int64_t score;
 };
 
 static bool is_better(const struct merit *a, const struct merit *b)
 {
-    if (a->update != b->update) return a->update;
-    if (a->direct != b->direct) return a->direct;
-    return a->score > b->score;
+    return a->update != b->update ? a->update : a->score > b->score;
 }
 
 uint32_t choose_way(struct finder *f)
@@ -132,7 +133,8 @@ uint32_t choose_way(struct finder *f)
     for (uint32_t w = 0; w < f->anchors.ways && !f->no_memory; w++) {
         struct sample sample;
         if (!try_way(f, w, &sample)) continue;
-        struct merit merit = {sample.update, f->anchors.direct[w], sample.turns.score};
+        int64_t weight = f->anchors.direct[w] ? DIRECT : OTHER;
+        struct merit merit = {sample.update, weight * sample.turns.score};
         bool passes = sample.turns.backward < sample.turns.update && sample.turns.score > 0;
         touches_free(&sample.touches);
         if (!passes || (best != SL_NONE && !is_better(&merit, &most))) continue;
