@@ -6,6 +6,7 @@
 #include "base/map.h"
 
 enum { SPANS = 3 };
+enum { MOST_IN_TABLE = 4096 };         /* items: a table of those that meet has 2 MiB then */
 enum { TRIES_FOR_VARIANT = 4 };        /* where chunks are nearly full most orders fail, at little cost */
 #define MANY_PAIRS ((uint64_t)1 << 18) /* of items and bins: 0.1 s for all ways */
 
@@ -32,6 +33,8 @@ struct bin {
 struct layout {
     const struct sl_layout_item *items;
     struct spans *spans; /* of the items */
+    uint64_t *meeting;   /* for each item a bit for each one that is there at the same time; NULL: no table */
+    size_t meeting_words;
     struct found {
         uint64_t offset;
         uint32_t bin;
@@ -85,6 +88,24 @@ static bool meet(const struct spans *one, const struct spans *other)
     return false;
 }
 
+static bool are_together(const struct layout *layout, uint32_t one, uint32_t other)
+{
+    if (!layout->meeting) return meet(&layout->spans[one], &layout->spans[other]);
+    return layout->meeting[one * layout->meeting_words + other / 64] >> other % 64 & 1;
+}
+
+/* Every way asks for the same pairs again and again. */
+static void make_table(struct layout *layout, size_t count)
+{
+    layout->meeting_words = (count + 63) / 64;
+    if (count > MOST_IN_TABLE) return;
+    layout->meeting = calloc(count * layout->meeting_words + 1, sizeof *layout->meeting);
+    for (size_t i = 0; i < count && layout->meeting; i++)
+        for (size_t k = 0; k < count; k++)
+            if (meet(&layout->spans[i], &layout->spans[k]))
+                layout->meeting[i * layout->meeting_words + k / 64] |= (uint64_t)1 << k % 64;
+}
+
 /* Finds the smallest gap of the bin that is free during the item's life: its offset and bytes. */
 static bool find_gap(const struct layout *layout, const struct bin *bin, uint32_t item, uint64_t *offset,
                      uint64_t *gap_bytes)
@@ -93,7 +114,7 @@ static bool find_gap(const struct layout *layout, const struct bin *bin, uint32_
     *gap_bytes = UINT64_MAX;
     for (uint32_t p = 0; p <= bin->count; p++) {
         const struct place *place = p < bin->count ? &bin->places[p] : NULL;
-        if (place && !meet(&layout->spans[item], &layout->spans[place->item])) continue;
+        if (place && !are_together(layout, item, place->item)) continue;
         uint64_t until = place ? place->offset : layout->chunk_bytes;
         if (until >= at + bytes && until - at < *gap_bytes) {
             *offset = at;
@@ -277,9 +298,13 @@ enum sl_status sl_layout_make(struct sl_layout_item *items, size_t count, uint32
                        .random = UINT64_C(88172645463325252) ^ sl_mix(judge->seed)};
     bool able = s.layout.spans && s.layout.best && s.layout.bins && s.tried && s.turns;
     for (size_t i = 0; i < count && able; i++) s.layout.spans[i] = spans_of(&items[i], period);
-    if (able) choose(&s);
+    if (able) {
+        make_table(&s.layout, count);
+        choose(&s);
+    }
     for (uint32_t b = 0; s.layout.bins && b < bin_count; b++) free(s.layout.bins[b].places);
     free(s.layout.bins);
+    free(s.layout.meeting);
     free(s.layout.spans);
     free(s.layout.best);
     free(s.turns);

@@ -3,7 +3,7 @@
 without each, and without pairs that might do the same.
 
 usage: ablation.py BUILD [--jobs N] [--only NAME,...] [--without NAME[+NAME],...] [--attempts N]
-                   [--daemon inline|thread] [TRACE ...]
+                   [--daemon inline|thread] [--driver 580|ideal] [TRACE ...]
        writes BUILD/benchmarks/ablation.jsonl and prints a table
 
 Build it first: ninja -C BUILD tests/bench/sluice-ablation. The programs are those of policy_cases.py, with more steps, and the given traces; a folder has a
@@ -58,7 +58,7 @@ class Program:
 def replay(tool, program, without, names, options):
     """By budget: seconds of a step and bytes; and seconds of the processor for a step."""
     bits = sum(1 << names.index(name) for name in without.split("+") if name)
-    command = [tool, "plan", "--json", "--no-least", "--chunk", str(program.chunk_bytes), "--driver", "ideal", "--link-gbs", LINK_GBS,
+    command = [tool, "plan", "--json", "--no-least", "--chunk", str(program.chunk_bytes), "--driver", options.driver, "--link-gbs", LINK_GBS,
                "--plan-attempts", str(options.attempts), "--daemon", options.daemon, "--budget", ",".join(map(str, program.budgets)), *program.traces]
     read_end, write_end = os.pipe()
     child = subprocess.Popen(["/usr/bin/env", f"SLUICE_TEST_WITHOUT={bits}", *command], stdout=write_end)
@@ -118,6 +118,7 @@ def main():
     parser.add_argument("--without", type=lambda text: text.split(","))
     parser.add_argument("--attempts", type=int, default=8)
     parser.add_argument("--daemon", choices=["inline", "thread"], default="inline")
+    parser.add_argument("--driver", choices=["ideal", "580"], default="580")
     parser.add_argument("traces", nargs="*")
     options = parser.parse_intermixed_args()
     bench = Bench(options.build)
