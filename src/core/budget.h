@@ -29,7 +29,9 @@ struct sl_budget {
     _Atomic int64_t charged_bytes; /* that the program took past us */
     _Atomic bool lessened;         /* the budget shrank and chunks must be evicted */
     uint64_t virtual_size_bytes;
-    bool pressure; /* the budget was too small at some time */
+    bool pressure;           /* the budget was too small at some time */
+    uint64_t most_own_bytes; /* of a launch beyond the budget, so far */
+    unsigned lines;          /* that told the user of such launches */
 };
 
 /* The bytes that chunks may occupy now: the budget less what the program took past us and what others

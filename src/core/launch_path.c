@@ -20,6 +20,7 @@
 #include "predict/successors.h"
 
 enum { FEW_CHUNKS = 64 };
+enum { MOST_LINES = 8 }; /* about launches beyond the budget */
 
 /* A launch between the steps of its beginning: what was found out under the order lock, for the work that is
  * done without it. Private to the launching thread. */
@@ -85,13 +86,19 @@ static const char *launch_name(const struct sl_core *core, const struct sl_launc
     return kernel ? core->scanner.kernels.kernels[kernel].name : sl_launch_kind_text(launch->kind);
 }
 
+/* A line for the first launch beyond the budget, and for each one that needs more than those before: the last
+ * line's remedy is enough for all. Precondition: the order lock is held. */
 static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], remedy[SL_BUDGET_REMEDY];
-    sl_warn_once("%s uses %s, more than the budget of %s: it runs partly in host memory, which is slow; %s",
-                 name, sl_bytes_text(own, need), sl_bytes_text(sl_budget_bytes(&core->budget), budget),
-                 sl_budget_remedy(&core->budget, own, remedy));
     atomic_fetch_add(&core->stats.oversize_launches, 1);
+    if (own <= core->budget.most_own_bytes || core->budget.lines == MOST_LINES) return;
+    core->budget.most_own_bytes = own;
+    core->budget.lines++;
+    sl_log(SL_LOG_WARN,
+           "%s uses %s, more than the budget of %s: it runs partly in host memory, which is slow; %s", name,
+           sl_bytes_text(own, need), sl_bytes_text(sl_budget_bytes(&core->budget), budget),
+           sl_budget_remedy(&core->budget, own, remedy));
 }
 
 /* Whether the chunks that the launch lacks have to be fetched on demand. Precondition: the order lock is
