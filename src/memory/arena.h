@@ -33,6 +33,7 @@ struct sl_chunk_record {
     _Atomic uint64_t users;        /* streams (bit index % 64) that used it since it was last evicted */
     _Atomic bool unused;           /* was prefetched and not used since */
     _Atomic uint64_t discard_sequence; /* the outward movement that last discarded it; 0: never */
+    _Atomic bool copied;               /* it was copied out, and was not discarded since */
     bool pinned; /* in pinned host memory: counts as resident, takes no frame and never moves */
     _Atomic sl_tick last_use;
     _Atomic sl_tick deadline; /* its expected use, without a plan: see successors.h */

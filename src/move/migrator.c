@@ -183,17 +183,27 @@ static bool may_wait_for_peers(const struct sl_waits *waits)
     return false;
 }
 
-bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c)
+static bool is_freed_behind_peers(struct sl_migrator *migrator, const struct sl_chunk_record *chunk)
 {
-    const struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
     struct sl_waits waits = {0};
-    if (!migrator->frees || !sl_behind_any(&migrator->behind) ||
-        atomic_load(&chunk->content) != SL_CONTENT_RESIDENT_DEAD)
-        return false;
+    if (!migrator->frees || !sl_behind_any(&migrator->behind)) return false;
     sl_frees_peek(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes, &waits);
     bool behind = may_wait_for_peers(&waits);
     sl_waits_end(&waits, migrator->frees);
     return behind;
+}
+
+bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c)
+{
+    const struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
+    return atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD && is_freed_behind_peers(migrator, chunk);
+}
+
+bool sl_migrator_may_discard(struct sl_migrator *migrator, sl_chunk c)
+{
+    const struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
+    return atomic_load(&chunk->content) == SL_CONTENT_DEAD && atomic_load(&chunk->copied) &&
+           !atomic_load(&chunk->bytes) && !migrator->keeps_dead && !is_freed_behind_peers(migrator, chunk);
 }
 
 /* Rule 13 of docs/concurrency.md. Makes the out stream wait for the frees of all memory in the chunk, whose
@@ -344,6 +354,7 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
     /* Rule 8 of docs/concurrency.md */
     bool drops = !evicted && !migrator->keeps_dead && wait_for_frees(migrator, chunk);
     enum sl_action_kind kind = drops ? SL_ACTION_DISCARD : SL_ACTION_EVICT;
+    atomic_store(&chunk->copied, !drops);
     note_left(migrator, sequence, bytes);
     bool timed = kind == SL_ACTION_EVICT && begin_transfer(&migrator->out);
     enum sl_status status = let_go(backend, kind, chunk->address, bytes);
@@ -424,6 +435,7 @@ void sl_migrator_discard(struct sl_migrator *migrator, sl_chunk c)
     note_left(migrator, sequence, 0);
     atomic_store(&chunk->out_sequence, sequence);
     bool drops = wait_for_frees(migrator, chunk);
+    if (drops) atomic_store(&chunk->copied, false);
     submitted(migrator, &migrator->out,
               drops ? backend->discard(backend->self, chunk->address, migrator->arena->chunk_bytes) : SL_OK);
     atomic_store(&chunk->users, 0);

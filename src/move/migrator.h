@@ -125,6 +125,10 @@ uint64_t sl_migrator_room_after(const struct sl_migrator *migrator, sl_chunk chu
  * that is not over. May ask the driver. */
 bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c);
 
+/* Whether the driver would copy in what was in the absent chunk before its memory was freed, and
+ * sl_migrator_discard can prevent that now. May ask the driver. */
+bool sl_migrator_may_discard(struct sl_migrator *migrator, sl_chunk c);
+
 /* Frees the chunk's frame: copies it out, or discards it if its content is dead. The movement starts when the
  * chunk's users in `fence` (NULL: none), its own fetch and, for a discard, the frees of its memory are done.
  * Caller holds out.lock. Returns the movement's sequence; 0: the chunk has no frame. */

@@ -108,15 +108,17 @@ static bool grows(const struct sl_schedule *schedule, const struct sl_step *step
 }
 
 /* Caller holds in.lock, or both locks. Stops at a step whose frame is not free yet. Without both locks it
- * also stops at a step that makes a frame grow, since an eviction would take the frame meanwhile; only then
- * it returns true. */
+ * also stops at a step that makes a frame grow, since an eviction would take the frame meanwhile, and at one
+ * before which the chunk is discarded; only then it returns true. */
 static bool issue_in(struct sl_schedule *schedule, uint32_t until, bool both, enum sl_move_cause cause)
 {
     for (uint32_t i = atomic_load(&schedule->next_in); i < until && i < schedule->steps.in_count; i++) {
         if (!atomic_load(&schedule->active)) return false;
         const struct sl_step *step = &schedule->steps.in[i];
         if (!is_in_arena(schedule, step) || !may_come(schedule, step)) return false;
-        if (!both && grows(schedule, step)) return true;
+        bool discards = sl_migrator_may_discard(schedule->migrator, step->chunk);
+        if (!both && (discards || grows(schedule, step))) return true;
+        if (discards) sl_migrator_discard(schedule->migrator, step->chunk);
         sl_migrator_fetch(schedule->migrator, step->chunk, step->bytes, out_sequence_for(schedule, step),
                           cause);
         atomic_store(&schedule->next_in, i + 1);
@@ -155,10 +157,10 @@ static void issue_in_of(struct sl_schedule *schedule, uint64_t generation, uint3
     struct sl_migrator *migrator = schedule->migrator;
     if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return;
     sl_lock(&migrator->in.lock);
-    bool grows = is_current(schedule, generation) && issue_in(schedule, in, false, cause);
+    bool both = is_current(schedule, generation) && issue_in(schedule, in, false, cause);
     check(schedule);
     sl_unlock(&migrator->in.lock);
-    if (!grows) return;
+    if (!both) return;
     sl_migrator_lock(migrator);
     if (is_current(schedule, generation)) issue_in(schedule, in, true, cause);
     check(schedule);
