@@ -364,6 +364,7 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
         atomic_store(&core->streams.captured_collective, true);
     if (sl_is_yes(capturing) || (!sl_is_no(capturing) && !SL_GUARD(UNKNOWN_IS_IN_USE))) return;
     begin(core, launch, !sl_is_no(capturing));
+    if (launch->meets_peers) sl_behind_begins(&core->migrator.behind);
     SL_TEST_DELAY(LAUNCH_BEGUN);
 }
 
@@ -412,6 +413,7 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
     SL_TEST_DELAY(LAUNCH_GIVEN);
     if (launch->state) sl_sample_end(&core->sampling, launch->state, launch, ok);
     if (launch->meets_peers && ok) sl_core_met_peers(core, launch);
+    if (launch->meets_peers) sl_behind_ends(&core->migrator.behind);
     if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) {
         close_launch(core, launch->tick);
         return;

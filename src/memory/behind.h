@@ -8,9 +8,9 @@
  *
  * Each collective has a number, in the order of the calls, which also tells its stream. Each stream, and each
  * event that the program recorded, has the number of the last collective in front of it. Collectives up to a
- * number are over when the events behind them have passed. In doubt a collective counts as in
- * front, and as not over. Movements that do not wait are still right (migrator.h), but slow if a kernel uses
- * the chunk while it is evicted. Thread-safe; the lock is a leaf.
+ * number are over when the events behind them have passed. In doubt a collective counts as in front, and as
+ * not over. Movements that do not wait are still right (migrator.h), but slow if a kernel uses the chunk
+ * while it is evicted. Thread-safe; the lock is a leaf.
  */
 #ifndef SLUICE_BEHIND_H
 #define SLUICE_BEHIND_H
@@ -30,6 +30,7 @@ struct sl_behind {
     const struct sl_backend *backend;
     const _Atomic int *captures; /* while there are any, the driver is not asked */
     _Atomic bool any;            /* there was a collective; without one, nothing here does anything */
+    _Atomic uint32_t launching;  /* collectives that are being launched, and may not be known here yet */
     uint64_t launched, over;     /* the last number given to a collective; the last one known to be over */
     uint64_t unwatched;          /* the first collective that got no event or no entry below; 0: none */
     struct {
@@ -71,6 +72,15 @@ static inline bool sl_behind_any(const struct sl_behind *behind)
     return atomic_load_explicit(&behind->any, memory_order_relaxed);
 }
 
+/* A collective is about to be launched, and sl_behind_launched was called for it, or it was refused. */
+static inline void sl_behind_begins(struct sl_behind *behind)
+{
+    atomic_fetch_add(&behind->launching, 1);
+}
+static inline void sl_behind_ends(struct sl_behind *behind)
+{
+    atomic_fetch_sub(&behind->launching, 1);
+}
 /* A collective was launched on the stream. Enqueues. */
 void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream *stream);
 /* The program recorded `event` on the stream, or made the stream wait for it. */

@@ -84,11 +84,15 @@ bool sl_points_are_unsure(const struct sl_points *points)
     return points && atomic_load(&points->unsure) && SL_GUARD(UNSURE_IS_AHEAD);
 }
 
-/* Event `i` was just recorded: what is in front of the stream now may be in front of the event. */
+/* Event `i` was just recorded: what is in front of the stream now may be in front of the event. Another
+ * thread may have launched a collective there and not told it yet. */
 static void note_behind(struct sl_points *points, uint32_t i)
 {
     struct sl_behind *behind = points->list->behind;
-    points->at[i].behind = behind ? sl_behind_stream_number(behind, points->at[i].serial) : 0;
+    bool launching = behind && atomic_load(&behind->launching);
+    points->at[i].behind = launching ? UINT64_MAX
+                           : behind  ? sl_behind_stream_number(behind, points->at[i].serial)
+                                     : 0;
 }
 
 /* False: it is not known when the stream's work is done. */
@@ -312,8 +316,8 @@ bool sl_wait_is_behind(const struct sl_wait *wait, uint64_t serial)
 {
     struct sl_behind *behind = wait->points->list->behind;
     if (!behind || !sl_behind_any(behind)) return false;
-    uint64_t number = atomic_load(&wait->points->open) ? sl_behind_stream_number(behind, wait->serial)
-                                                       : wait->points->at[wait->index].behind;
+    uint64_t number = atomic_load(&wait->points->open) ? UINT64_MAX : wait->points->at[wait->index].behind;
+    if (number == UINT64_MAX) number = sl_behind_stream_number(behind, wait->serial);
     return !sl_behind_orders(behind, serial, number) && !sl_behind_is_over(behind, number);
 }
 

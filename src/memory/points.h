@@ -32,7 +32,7 @@ struct sl_points {
     struct {
         sl_event_handle event;
         uint64_t serial;
-        uint64_t behind; /* the last collective in front of the event, see behind.h; once it is recorded */
+        uint64_t behind; /* the last collective in front of the event, see behind.h; UINT64_MAX: not known */
     } at[];
 };
 

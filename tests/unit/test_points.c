@@ -264,12 +264,17 @@ static void a_free_is_behind_what_came_before_it(void **state)
     assert_true(is_behind(still_open, 0));
     sl_behind_launched(&behind, &stream);
     struct sl_points *after = record(&on_a);
+    sl_behind_begins(&behind); /* on a stream that is not known yet */
+    struct sl_points *meanwhile = record(&on_b);
+    sl_behind_launched(&behind, &(struct sl_behind_stream){2, on_b.serial, on_b.handle, true});
+    sl_behind_ends(&behind);
+    assert_true(is_behind(meanwhile, 0));
     first->done = true;
     assert_false(is_behind(between, 0) || is_behind(still_open, 0));
     assert_true(is_behind(after, 0) && is_behind(after, on_b.serial));
     assert_false(is_behind(after, on_a.serial));
-    struct sl_points *all[] = {before, open, between, still_open, after};
-    for (int i = 0; i < 5; i++) sl_points_void(&frees, all[i]);
+    struct sl_points *all[] = {before, open, between, still_open, after, meanwhile};
+    for (int i = 0; i < 6; i++) sl_points_void(&frees, all[i]);
     sl_behind_close(&behind, false);
 }
 
