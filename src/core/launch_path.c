@@ -86,8 +86,8 @@ static const char *launch_name(const struct sl_core *core, const struct sl_launc
     return kernel ? core->scanner.kernels.kernels[kernel].name : sl_launch_kind_text(launch->kind);
 }
 
-/* A line for the first launch beyond the budget, and for each one that needs more than those before: the last
- * line's remedy is enough for all. Precondition: the order lock is held. */
+/* A line for the first launch beyond the budget, and for each one that needs more than those before, up to
+ * MOST_LINES: the last line's remedy is enough for all so far. Precondition: the order lock is held. */
 static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], remedy[SL_BUDGET_REMEDY];

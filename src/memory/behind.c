@@ -218,13 +218,22 @@ bool sl_behind_is_over(struct sl_behind *behind, uint64_t number)
     return over;
 }
 
+/* SL_BEHIND_STREAMS: none. */
+static uint32_t stream_with(const struct sl_behind *behind, uint64_t serial)
+{
+    uint32_t s = 0;
+    while (s < SL_BEHIND_STREAMS && (!serial || behind->serials[s] != serial)) s++;
+    return s;
+}
+
 uint64_t sl_behind_stream_number(struct sl_behind *behind, uint64_t serial)
 {
     if (!sl_behind_any(behind)) return 0;
     sl_lock(&behind->lock);
-    uint64_t number = serial ? behind->others : behind->launched;
-    for (uint32_t s = 0; serial && s < SL_BEHIND_STREAMS; s++)
-        if (behind->serials[s] == serial) number = number_of(behind, s);
+    uint32_t s = stream_with(behind, serial);
+    uint64_t number = s < SL_BEHIND_STREAMS ? number_of(behind, s)
+                      : serial              ? behind->others
+                                            : behind->launched;
     sl_unlock(&behind->lock);
     return number;
 }
@@ -232,14 +241,11 @@ uint64_t sl_behind_stream_number(struct sl_behind *behind, uint64_t serial)
 /* The last collective in front of the stream and that one were launched on one stream, in their order. */
 bool sl_behind_orders(struct sl_behind *behind, uint64_t serial, uint64_t number)
 {
-    uint32_t on = number % SL_BEHIND_STREAMS;
-    uint64_t last = 0;
     if (!serial) return false;
     sl_lock(&behind->lock);
-    for (uint32_t s = 0; s < SL_BEHIND_STREAMS; s++)
-        if (behind->serials[s] == serial) last = behind->orders[s].ordered;
-    bool one = last % SL_BEHIND_STREAMS == on && behind->serials[on] && behind->orders[on].first &&
-               number >= behind->orders[on].first;
+    uint32_t s = stream_with(behind, serial), on = number % SL_BEHIND_STREAMS;
+    uint64_t last = s < SL_BEHIND_STREAMS ? behind->orders[s].ordered : 0, first = behind->orders[on].first;
+    bool one = last % SL_BEHIND_STREAMS == on && behind->serials[on] && first && number >= first;
     sl_unlock(&behind->lock);
     return one && last >= number;
 }

@@ -130,17 +130,6 @@ static void move_on(World *worlds, int count, CUcontext *own)
     for (int t = 0; t < count; t++) enter_context(&worlds[t], next);
 }
 
-static void end_world(World *w)
-{
-    for (int i = 0; i < MAX_BUFFERS; i++) {
-        Buffer *buffer = &w->buffers[i];
-        if (!buffer->address) continue;
-        copy_out(w, buffer, Piece{0, buffer->bytes / 4});
-        if (chance(w, 50)) release(w, buffer);
-    }
-    release_host_memory(w);
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 2) {

@@ -272,13 +272,7 @@ int main(int argc, char **argv)
         step(w, &p, weights, &batch, i);
         if (w->pinned_count + w->pageable_count > MAX_HOST / 2) release_host_memory(w);
     }
-    for (int i = 0; i < MAX_BUFFERS; i++) {
-        Buffer *buffer = &w->buffers[i];
-        if (!buffer->address) continue;
-        copy_out(w, buffer, Piece{0, buffer->bytes / 4});
-        if (chance(w, 50)) release(w, buffer);
-    }
-    release_host_memory(w);
+    end_world(w);
     size_t live_bytes = 0;
     for (int i = 0; i < MAX_BUFFERS; i++)
         if (w->buffers[i].address) live_bytes += w->buffers[i].bytes;
