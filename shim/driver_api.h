@@ -13,6 +13,7 @@
 #undef cuCtxPushCurrent
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
+#undef cuEventDestroy
 #undef cuIpcOpenMemHandle
 #undef cuMemAdvise
 #undef cuMemPrefetchAsync

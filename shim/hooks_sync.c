@@ -83,3 +83,16 @@ CUresult sl_hook_cuEventRecordWithFlags(struct sl_call call, sl_fn_cuEventRecord
     tell_core();
     return note_recorded(call, real(event, stream, flags), event, stream);
 }
+
+/* Before the call: from then on another event may have the handle. */
+CUresult sl_hook_cuEventDestroy(struct sl_call call, sl_fn_cuEventDestroy *real, CUevent event)
+{
+    (void)call;
+    sl_runtime_event_destroyed(event);
+    return real(event);
+}
+
+CUresult sl_hook_cuEventDestroy_v2(struct sl_call call, sl_fn_cuEventDestroy_v2 *real, CUevent event)
+{
+    return sl_hook_cuEventDestroy(call, real, event);
+}

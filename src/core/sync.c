@@ -80,6 +80,14 @@ void sl_runtime_event_recorded(const void *event, sl_stream handle)
     sl_behind_recorded(&core->migrator.behind, &stream, event);
 }
 
+void sl_runtime_event_destroyed(const void *event)
+{
+    for (uint32_t c = 0; c < sl_cores_started(); c++) {
+        struct sl_core *core = sl_core_numbered(c);
+        if (core) sl_behind_destroyed(&core->migrator.behind, event);
+    }
+}
+
 /* Whether the event lies behind another device's collective. A stream that waits for it counts as having
  * launched a collective of this device. */
 static bool lies_behind_other(const struct sl_core *core, const void *event)

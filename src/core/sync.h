@@ -42,6 +42,7 @@ enum sl_status sl_runtime_record(sl_event_handle event, sl_stream stream);
 /* The program recorded the event on the stream, or makes the stream wait for it. This tells which work lies
  * behind a collective. Without collectives each costs a load. */
 void sl_runtime_event_recorded(const void *event, sl_stream stream);
+void sl_runtime_event_destroyed(const void *event); /* another one may get its handle */
 void sl_runtime_stream_waits(sl_stream stream, const void *event);
 
 /* Around the program's cuCtxSynchronize: call the first before the driver's call, and the second with its

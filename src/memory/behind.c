@@ -162,6 +162,15 @@ void sl_behind_recorded(struct sl_behind *behind, const struct sl_behind_stream 
     sl_unlock(&behind->lock);
 }
 
+void sl_behind_destroyed(struct sl_behind *behind, const void *event)
+{
+    if (!sl_behind_any(behind)) return;
+    sl_lock(&behind->lock);
+    struct sl_behind_event *known = &behind->events[place_of(behind, event)];
+    if (known->event) known->number = known->ordered = 0;
+    sl_unlock(&behind->lock);
+}
+
 void sl_behind_waits(struct sl_behind *behind, const struct sl_behind_stream *stream, const void *event)
 {
     if (!sl_behind_any(behind)) return;

@@ -86,6 +86,8 @@ void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream 
 /* The program recorded `event` on the stream, or made the stream wait for it. */
 void sl_behind_recorded(struct sl_behind *behind, const struct sl_behind_stream *stream, const void *event);
 void sl_behind_waits(struct sl_behind *behind, const struct sl_behind_stream *stream, const void *event);
+/* The program destroys the event; what has its handle next is not known to lie behind anything. */
+void sl_behind_destroyed(struct sl_behind *behind, const void *event);
 /* Whether the event lies behind a collective of this core that is not over. May ask the driver. */
 bool sl_behind_is_event(struct sl_behind *behind, const void *event);
 /* The program waited for all work submitted before. */

@@ -115,6 +115,24 @@ static void events_are_behind_what_came_before_them(void **state)
     assert_int_equal(waiting(), BIT(MESSAGES) | BIT(COLLECTIVES));
 }
 
+/* Another event may get a destroyed one's handle: before it is recorded, it is behind nothing. */
+static void a_destroyed_event_is_behind_nothing(void **state)
+{
+    (void)state;
+    launch(MESSAGES);
+    uint64_t number = sl_behind_number(behind, MESSAGES);
+    recorded(MESSAGES, &events[0]);
+    sl_behind_destroyed(behind, &events[0]);
+    sl_behind_destroyed(behind, &events[1]); /* which was never recorded */
+    wait_for(COLLECTIVES, &events[0]);
+    assert_int_equal(waiting(), BIT(MESSAGES));
+    assert_false(sl_behind_orders(behind, COLLECTIVES + 1, number));
+    recorded(MESSAGES, &events[0]);
+    wait_for(COLLECTIVES, &events[0]);
+    assert_int_equal(waiting(), BIT(MESSAGES) | BIT(COLLECTIVES));
+    assert_true(sl_behind_orders(behind, COLLECTIVES + 1, number));
+}
+
 /* Streams that wait for the legacy one wait with it. */
 static void blocking_streams_wait_together(void **state)
 {
@@ -269,6 +287,7 @@ int main(void)
         TEST(without_collectives_nothing_waits),
         TEST(messages_are_waited_for_in_vain),
         TEST(events_are_behind_what_came_before_them),
+        TEST(a_destroyed_event_is_behind_nothing),
         TEST(blocking_streams_wait_together),
         TEST(what_nobody_watches_counts),
         TEST(so_many_are_pending),

@@ -186,7 +186,7 @@ static struct sl_answer event_done(void *self, sl_event_handle event)
 /* What is made to wait for another device's collective lies behind it as well. */
 static void waits_for_another_s_collective(void **state)
 {
-    static int event, other_event;
+    static int event, other_event, destroyed;
     sl_stream stream = &event;
     (void)state;
     if (!core_in_child("inline")) return;
@@ -197,7 +197,10 @@ static void waits_for_another_s_collective(void **state)
     sl_runtime_event_recorded(&other_event, NULL); /* in front of it */
     sl_core_met_peers(second, &collective);
     sl_runtime_event_recorded(&event, NULL);
+    sl_runtime_event_recorded(&destroyed, NULL);
     sl_cores_turn_to(0);
+    sl_runtime_event_destroyed(&destroyed);
+    sl_runtime_stream_waits(stream, &destroyed);
     sl_runtime_stream_waits(stream, &other_event);
     assert_false(sl_behind_is(&first->migrator.behind, 0));
     sl_runtime_stream_waits(stream, &event);
