@@ -130,6 +130,7 @@ void sl_history_break(struct sl_history *history)
 {
     sl_confidence_ended(&history->confidence, history->streak);
     history->streak = 0;
+    history->broken_at[history->breaks++ % SL_ODD_SYMBOLS] = history->fed;
 }
 
 /* An iteration is one period of the predicted string. Before anything is predicted, everything is the first
@@ -151,6 +152,7 @@ void sl_history_forget(struct sl_history *history)
     sl_predictor_clear(history->predictor);
     drop_interleaver(history);
     history->streak = 0;
+    for (int i = 0; i < SL_ODD_SYMBOLS; i++) history->broken_at[i] = history->fed;
     history->iteration_end = 0;
     history->seen = 0;
 }

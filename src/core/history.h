@@ -9,6 +9,7 @@
 #include "predict/interleaver.h"
 #include "predict/predictor.h"
 
+#define SL_ODD_SYMBOLS 16   /* so many mispredicted ones make a period another one */
 #define SL_OPEN_LAUNCHES 64 /* slots for launches between begin and end, indexed by tick modulo this */
 
 /* The numbers of the launches so far. */
@@ -56,7 +57,9 @@ size_t sl_confidence_left(struct sl_confidence *confidence, uint32_t length, siz
 struct sl_history {
     struct sl_ticks ticks;
     struct sl_predictor *predictor;
-    uint32_t streak; /* symbols predicted in a row */
+    uint32_t streak;                    /* symbols predicted in a row */
+    uint64_t broken_at[SL_ODD_SYMBOLS]; /* `fed` at the last ones that were not */
+    uint64_t breaks;                    /* their number since the start */
     struct sl_confidence confidence;
     struct sl_interleaver *interleaver; /* NULL: streams are not predicted one by one */
     bool interleaved;                   /* the interleaver's prediction counts, not the predictor's */
@@ -105,6 +108,11 @@ static inline bool sl_history_feed(struct sl_history *history, sl_symbol symbol,
 
 /* The symbol just counted was not predicted, or not as planned. */
 void sl_history_break(struct sl_history *history);
+/* The number of symbols of which fewer than SL_ODD_SYMBOLS were mispredicted. */
+static inline uint64_t sl_history_nearly_predicted(const struct sl_history *history)
+{
+    return history->fed - history->broken_at[history->breaks % SL_ODD_SYMBOLS];
+}
 /* Whether an iteration ended with the symbol just counted. Precondition: the current iteration's end is
  * due. */
 bool sl_history_ends(struct sl_history *history);

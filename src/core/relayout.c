@@ -12,6 +12,7 @@
 #include "memory/layout.h"
 #include "memory/placement.h"
 #include "move/migrator.h"
+#include "predict/period_match.h"
 #include "predict/durations.h"
 
 #define MOST_WORK ((uint64_t)1 << 21) /* pairs of allocations and chunks; bounds the delay of a launch */
@@ -20,12 +21,16 @@
  * first. */
 #define MOST_TRIED ((size_t)1 << 20)
 #define MOST_PERIOD ((size_t)1 << 16)
+#define MOST_RENOTED ((size_t)1 << 18) /* symbols; milliseconds */
 /* If no layout is better by plans without attempts, which from some states take equally long whatever the
  * layout, plans with so many compare fewer layouts: each costs as much as so many plans without. */
 enum { FEW_ATTEMPTS = 4, COST_OF_ATTEMPTS = 8 };
-/* Where sizes vary: a layout for others is looked for so many periods after the last one, if so many of its
- * allocations strayed. */
+/* Where sizes vary: another layout is looked for so many periods after the last one, if so many allocations
+ * strayed. */
 enum { PERIODS_BETWEEN = 2, PART_THAT_STRAYS = 32 };
+/* Where sizes vary: how often it may be too late for few being alive, how few these are, and how often in a
+ * period it is looked whether two periods are predicted. */
+enum { MOST_WAITS = 4, PART_OF_FEW = 4, PARTS_BETWEEN = 8 };
 #define MOST_TRIES 6 /* at intervals that double, from one period on */
 /* A layout must be better by at least one part in this. */
 enum { PART_THAT_PAYS = 100 };
@@ -35,8 +40,11 @@ enum { PART_FOR_MORE_TINY = 8 };
 struct maker {
     struct sl_core *core;
     const sl_symbol *symbols;
-    const uint64_t *notes;
+    uint64_t *notes;
     size_t note_count, period;
+    struct sl_period_match match;
+    uint32_t *mover_of;        /* by symbol of the period: the movable item that it allocates, or SL_NONE */
+    uint32_t *tried_movers;    /* the same for each predicted symbol */
     uint64_t *tried_notes;     /* notes of the layout that is judged */
     unsigned attempts;         /* of the plans that judge */
     struct sl_forecast *trial; /* the forecast made from them */
@@ -45,7 +53,8 @@ struct maker {
         uint32_t symbol;  /* index in the period of its allocation; SL_NONE: it exists before */
         uint32_t more;    /* further items of the same allocation, one for each chunk */
         uint64_t last_ns; /* end of its last use; 0: none yet */
-    } * parts;            /* parallel to `items` */
+        uint64_t most_bytes;
+    } * parts; /* parallel to `items` */
     uint32_t count, item_capacity, part_capacity;
     uint32_t *item_of;  /* by slot, or name of any size: first item of its live allocation; SL_NONE: none */
     uint32_t *bin_of;   /* by chunk; SL_NONE: the chunk is not considered */
@@ -59,6 +68,8 @@ struct maker {
 
 static void close(struct maker *m)
 {
+    sl_period_match_close(&m->match);
+    free(m->mover_of);
     free(m->items);
     free(m->parts);
     free(m->item_of);
@@ -105,12 +116,12 @@ static bool add_item(struct maker *m, sl_chunk c, uint64_t offset, uint64_t byte
     return true;
 }
 
-/* The bytes to keep for an allocation: where sizes vary, the most that one of its name had, if that is less
- * than a chunk. */
-static uint64_t bytes_of(const struct maker *m, uint32_t name, const struct sl_slot *slot, uint64_t offset)
+/* The most bytes that an allocation of this name had. What is predicted may come from a step of small ones.
+ */
+static uint64_t most_bytes(const struct maker *m, uint32_t name, const struct sl_slot *slot)
 {
     uint64_t most = sl_name_most_bytes(&m->core->placement, name);
-    return most > slot->bytes && offset + most <= m->core->arena.chunk_bytes ? most : slot->bytes;
+    return most > slot->bytes ? most : slot->bytes;
 }
 
 /* Adds an item for each chunk of the allocation of slot `s`, with this name, at `address`. Tiny allocations
@@ -120,9 +131,10 @@ static bool add_allocation(struct maker *m, uint32_t name, uint32_t s, uint64_t 
     const struct sl_arena *arena = &m->core->arena;
     const struct sl_slot *slot = &m->core->placement.slots[s];
     m->item_of[name] = SL_NONE;
-    if (slot->bytes <= SL_TINY_BYTES || slot->pinned || slot->mapped || slot->block) return true;
+    uint64_t most = most_bytes(m, name, slot), left = slot->bytes;
+    if (most <= SL_TINY_BYTES || slot->pinned || slot->mapped || slot->block) return true;
     sl_chunk c = sl_arena_chunk(arena, address);
-    uint64_t offset = address & (arena->chunk_bytes - 1), left = bytes_of(m, name, slot, offset);
+    uint64_t offset = address & (arena->chunk_bytes - 1);
     if (c == SL_NONE || is_left_alone(sl_arena_record(arena, c))) return true;
     uint32_t first = m->count, more = (uint32_t)((offset + left - 1) >> arena->chunk_shift);
     for (uint32_t i = 0; i <= more; i++) {
@@ -132,6 +144,7 @@ static bool add_allocation(struct maker *m, uint32_t name, uint32_t s, uint64_t 
         left -= bytes;
         offset = 0;
     }
+    m->parts[first].most_bytes = most;
     if (symbol != SL_NONE) m->parts[first].symbol = m->items[first].begins = symbol;
     m->item_of[name] = first;
     return true;
@@ -217,6 +230,8 @@ static void end_life(struct maker *m, uint32_t s, uint32_t at)
     bool rest = m->parts[first].symbol == SL_NONE;
     const struct part *part = &m->parts[first];
     bool moves = !rest && !part->more && m->items[first].bytes <= m->core->arena.chunk_bytes;
+    if (moves && part->most_bytes <= m->core->arena.chunk_bytes)
+        m->items[first].bytes = sl_whole_granules(part->most_bytes);
     for (uint32_t i = 0; i <= part->more; i++) {
         struct sl_layout_item *item = &m->items[first + i];
         item->begins = m->items[first].begins;
@@ -282,28 +297,52 @@ static bool reserve(struct maker *m)
     return true;
 }
 
-/* The note of the allocation with that item. */
-static uint64_t note_of(const struct maker *m, const struct sl_layout_item *item, uint32_t i)
+/* The note of an allocation with that item instead of `note`. Its slot stays, if it is known. */
+static uint64_t note_of(const struct maker *m, const struct sl_layout_item *item, uint32_t i, uint64_t note)
 {
     uint64_t address = sl_arena_record(&m->core->arena, m->chunk_of[item->bin])->address + item->offset;
-    return sl_life_note(address, sl_note_slot(m->notes[m->parts[i].symbol]));
+    return sl_life_note(address, sl_note_slot(note ? note : m->notes[m->parts[i].symbol]));
 }
 
-/* Later periods are predicted from the same symbols, so their allocations get the same places. */
-static void note_places(const struct maker *m, const struct sl_layout_item *items, uint64_t *notes,
-                        size_t count)
+static bool find_movers(struct maker *m)
 {
+    m->mover_of = malloc(m->period * sizeof *m->mover_of);
+    if (!m->mover_of ||
+        !sl_period_match_init(&m->match, m->symbols, (uint32_t)m->period, m->core->symbols.count))
+        return false;
+    memset(m->mover_of, 0xff, m->period * sizeof *m->mover_of);
     for (uint32_t i = 0; i < m->count; i++)
-        if (items[i].kind == SL_LAYOUT_MOVABLE)
-            for (size_t at = m->parts[i].symbol; at < count; at += m->period)
-                notes[at] = note_of(m, &items[i], i);
+        if (m->items[i].kind == SL_LAYOUT_MOVABLE) m->mover_of[m->parts[i].symbol] = i;
+    return true;
 }
 
-static void renote(const struct maker *m)
+static uint32_t next_mover(struct maker *m, sl_symbol symbol)
 {
-    for (uint32_t i = 0; i < m->count; i++)
-        if (m->items[i].kind == SL_LAYOUT_MOVABLE)
-            sl_predictor_renote(m->core->history.predictor, m->parts[i].symbol, note_of(m, &m->items[i], i));
+    uint32_t place = sl_period_match_next(&m->match, symbol);
+    return place == SL_NONE ? SL_NONE : m->mover_of[place];
+}
+
+static void note_places(const struct maker *m, const struct sl_layout_item *items, uint64_t *notes)
+{
+    for (size_t at = 0; at < m->note_count; at++) {
+        uint32_t i = m->tried_movers[at];
+        if (i != SL_NONE) notes[at] = note_of(m, &items[i], i, notes[at]);
+    }
+}
+
+static uint64_t change_note(void *self, sl_symbol symbol, uint64_t note)
+{
+    struct maker *m = self;
+    uint32_t i = next_mover(m, symbol);
+    return i == SL_NONE ? note : note_of(m, &m->items[i], i, note);
+}
+
+/* What is predicted from next: the last period, or, where sizes vary, any. */
+static void renote(struct maker *m)
+{
+    size_t most = m->core->history.vary ? MOST_RENOTED : m->period;
+    sl_period_match_begin(&m->match);
+    sl_predictor_renote(m->core->history.predictor, most, change_note, m);
 }
 
 /* The predicted time of the window with this layout. */
@@ -311,7 +350,7 @@ static uint64_t time_of(void *self, const struct sl_layout_item *items)
 {
     const struct maker *m = self;
     memcpy(m->tried_notes, m->notes, m->note_count * sizeof *m->tried_notes);
-    if (items) note_places(m, items, m->tried_notes, m->note_count);
+    if (items) note_places(m, items, m->tried_notes);
     return sl_forecast_time_ns(m->trial, m->tried_notes, m->note_count, m->attempts);
 }
 
@@ -334,10 +373,18 @@ static bool improve(struct maker *m, unsigned tries)
     size_t variants = MOST_TRIED / (m->note_count + sl_arena_chunk_count(&m->core->arena));
     m->trial = &trial;
     m->tried_notes = malloc(m->note_count * sizeof *m->tried_notes);
-    bool better = m->tried_notes && improve_by(m, 0, variants, tries);
-    if (m->tried_notes && !better && m->core->options->plan_attempts)
+    m->tried_movers = malloc(m->note_count * sizeof *m->tried_movers);
+    bool able = m->tried_notes && m->tried_movers && find_movers(m);
+    for (size_t at = 0; at < m->note_count && able; at++) m->tried_movers[at] = next_mover(m, m->symbols[at]);
+    bool better = able && improve_by(m, 0, variants, tries);
+    if (able && !better && m->core->options->plan_attempts)
         better = improve_by(m, FEW_ATTEMPTS, variants / COST_OF_ATTEMPTS, tries);
+    if (better) {
+        note_places(m, m->items, m->notes);
+        renote(m);
+    }
     free(m->tried_notes);
+    free(m->tried_movers);
     sl_forecast_close(&trial);
     return better;
 }
@@ -346,8 +393,16 @@ static bool improve(struct maker *m, unsigned tries)
  * sizes so far leaves a layout without room behind. */
 static bool has_strayed(const struct sl_relayout *relayout, const struct sl_history *history, size_t period)
 {
-    return history->vary && history->fed >= relayout->tried_at + PERIODS_BETWEEN * period &&
+    return history->vary && history->fed >= relayout->anew_at &&
            history->strays - relayout->strays > period / PART_THAT_STRAYS;
+}
+
+/* Whether the last period came as predicted, from one period back; where sizes vary, nearly so, from however
+ * many. */
+static bool repeats(const struct sl_history *history, size_t period)
+{
+    if (history->vary) return sl_history_nearly_predicted(history) >= period;
+    return history->streak >= period && period == sl_predictor_distance(history->predictor);
 }
 
 bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_history *history)
@@ -355,26 +410,58 @@ bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_hist
     size_t period = sl_predictor_period(history->predictor);
     bool first = relayout->tries < MOST_TRIES && history->fed >= relayout->due_at;
     return SL_HAS(RELAYOUT) && (first || has_strayed(relayout, history, period)) && !history->interleaved &&
-           period && period <= MOST_PERIOD && history->streak >= period &&
-           period == sl_predictor_distance(history->predictor);
+           period && period <= MOST_PERIOD && repeats(history, period);
 }
 
-/* Number of symbols until the fewest bytes are alive: there the most allocations have their whole life ahead.
- */
-static size_t until_least_alive(const struct maker *m)
+/* The bytes that each symbol of the period allocates; negative: frees. */
+static int64_t bytes_by(const struct maker *m, size_t at)
 {
-    int64_t alive = 0, least = 0;
-    size_t until = 0;
+    const struct sl_symbol_record *record = record_of(m, at);
+    if (record->kind == SL_SYMBOL_LAUNCH) return 0;
+    int64_t bytes = (int64_t)m->core->placement.slots[record->slot].bytes;
+    return record->kind == SL_SYMBOL_ALLOC ? bytes : -bytes;
+}
+
+/* Number of symbols until the fewest bytes are alive, or, where sizes vary, nearly so: there the most
+ * allocations have their whole life ahead. */
+static size_t until_few_are_alive(const struct maker *m)
+{
+    int64_t alive = 0, least = 0, most = 0;
     for (size_t at = 0; at < m->period; at++) {
-        const struct sl_symbol_record *record = record_of(m, at);
-        if (record->kind == SL_SYMBOL_LAUNCH) continue;
-        int64_t bytes = (int64_t)m->core->placement.slots[record->slot].bytes;
-        alive += record->kind == SL_SYMBOL_ALLOC ? bytes : -bytes;
-        if (alive >= least) continue;
-        least = alive;
-        until = at + 1;
+        alive += bytes_by(m, at);
+        if (alive < least) least = alive;
+        if (alive > most) most = alive;
     }
+    int64_t few = m->core->history.vary ? least + (most - least) / PART_OF_FEW : least;
+    size_t until = 0;
+    for (alive = 0; alive > few; until++) alive += bytes_by(m, until);
     return until;
+}
+
+/* Whether it is time for a try, which is counted then. Where sizes vary, plans are often being made when the
+ * point for which it waits is there. */
+static bool may_try(struct sl_relayout *relayout, const struct maker *m)
+{
+    const struct sl_history *history = &m->core->history;
+    uint64_t now = history->fed;
+    bool predicted = m->note_count >= 2 * m->period;
+    size_t wait = 0;
+    if (!predicted)
+        wait = history->vary ? m->period / PARTS_BETWEEN : m->period;
+    else if (relayout->waits < (history->vary ? MOST_WAITS : 1))
+        wait = until_few_are_alive(m);
+    relayout->waits += predicted;
+    if (wait) {
+        relayout->due_at = relayout->anew_at = now + wait;
+        return false;
+    }
+    unsigned doubled = relayout->tries < MOST_TRIES ? relayout->tries : MOST_TRIES;
+    relayout->tries++;
+    if (history->vary) relayout->waits = 0;
+    relayout->due_at = now + ((uint64_t)m->period << doubled);
+    relayout->anew_at = now + PERIODS_BETWEEN * m->period;
+    relayout->strays = history->strays;
+    return true;
 }
 
 void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, const sl_symbol *symbols,
@@ -385,20 +472,11 @@ void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, const sl_sy
                       .notes = notes,
                       .note_count = count,
                       .period = sl_predictor_period(core->history.predictor)};
-    bool predicted = count >= 2 * m.period;
-    size_t wait = predicted && !relayout->waited ? until_least_alive(&m) : 0;
-    relayout->waited |= predicted;
-    relayout->due_at = core->history.fed + (wait ? wait : (uint64_t)m.period << relayout->tries++);
-    if (!predicted || wait) return;
-    relayout->tried_at = core->history.fed;
-    relayout->strays = core->history.strays;
+    if (!may_try(relayout, &m)) return;
     measure(&m);
     if (reserve(&m) && add_tiny(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&
-        (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m, relayout->tries)) {
-        note_places(&m, m.items, notes, count);
-        renote(&m);
+        (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m, relayout->tries))
         relayout->done++;
-    }
     close(&m);
 }
 

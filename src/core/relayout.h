@@ -10,11 +10,12 @@ struct sl_core;
 struct sl_history;
 
 struct sl_relayout {
-    uint64_t due_at;           /* in symbols fed */
-    bool waited;               /* for the point of the period where the fewest bytes are alive */
-    uint32_t tries;            /* number so far */
-    uint64_t tried_at, strays; /* symbols fed and history->strays at the last one */
-    uint32_t done;             /* tries whose layout was better */
+    uint64_t due_at;  /* in symbols fed */
+    uint64_t anew_at; /* the same, because allocations lie elsewhere than predicted */
+    uint32_t waits;   /* for a point of the period where few bytes are alive */
+    uint32_t tries;   /* number so far */
+    uint64_t strays;  /* history->strays at the last one */
+    uint32_t done;    /* tries whose layout was better */
 };
 
 /* Whether to call sl_relayout before the next forecast. */

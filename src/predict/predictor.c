@@ -544,10 +544,12 @@ void sl_predictor_note(struct sl_predictor *p, uint64_t note)
     if (p->count) p->note[(p->count - 1) & p->mask] = note;
 }
 
-void sl_predictor_renote(struct sl_predictor *p, size_t ahead, uint64_t note)
+void sl_predictor_renote(struct sl_predictor *p, size_t most,
+                         uint64_t (*change)(void *self, sl_symbol symbol, uint64_t note), void *self)
 {
-    uint64_t at = p->cursor + ahead;
-    if (p->following && at < p->count) p->note[at & p->mask] = note;
+    uint64_t at = p->count - oldest(p) > most ? p->count - most : oldest(p);
+    for (; at < p->count; at++)
+        p->note[at & p->mask] = change(self, p->symbol[at & p->mask], p->note[at & p->mask]);
 }
 
 uint64_t sl_predictor_expected_note(const struct sl_predictor *p)

@@ -1,10 +1,10 @@
 /* The predictor: keeps the program's symbols as one string, and a cursor into its past.
  *
  * The prediction is what followed the longest earlier occurrence of the string's current suffix
- * (longest-suffix matching; see the LZ77 family of parsers). Where the string went another way than predicted,
- * and nothing but what was the same before speaks for that to come again, it counts as an exception, and what
- * was predicted is predicted again. No period is needed, and after a misprediction the cursor finds its place
- * again. Not thread-safe: the caller orders the calls.
+ * (longest-suffix matching; see the LZ77 family of parsers). Where the string went another way than
+ * predicted, and nothing but what was the same before speaks for that to come again, it counts as an
+ * exception, and what was predicted is predicted again. No period is needed, and after a misprediction the
+ * cursor finds its place again. Not thread-safe: the caller orders the calls.
  */
 #ifndef SLUICE_PREDICT_H
 #define SLUICE_PREDICT_H
@@ -47,9 +47,10 @@ size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, u
 /* Attaches a note to the symbol fed last, until it is overwritten. Notes do not affect predictions. Symbols
  * without a note, and those of sl_predictor_prime, have 0. */
 void sl_predictor_note(struct sl_predictor *predictor, uint64_t note);
-/* Changes the note of the past symbol from which the predicted symbol number `ahead` (from 0) is predicted.
- * Precondition: `ahead` is less than a period. */
-void sl_predictor_renote(struct sl_predictor *predictor, size_t ahead, uint64_t note);
+/* Changes the notes of at most the last `most` symbols: calls `change` with each symbol and its note, in
+ * their order, for its new note. */
+void sl_predictor_renote(struct sl_predictor *predictor, size_t most,
+                         uint64_t (*change)(void *self, sl_symbol symbol, uint64_t note), void *self);
 /* The note of the past symbol from which the next one is predicted; 0: nothing is predicted. */
 uint64_t sl_predictor_expected_note(const struct sl_predictor *predictor);
 

@@ -188,6 +188,13 @@ static void test_a_near_period_is_a_whole_step(void **state)
     sl_predictor_delete(p);
 }
 
+/* Of the second symbol of each round. */
+static uint64_t seventy_seven(void *self, sl_symbol symbol, uint64_t note)
+{
+    assert_non_null(self);
+    return symbol == 1 ? 77 : note;
+}
+
 static void test_notes_come_from_where_the_prediction_does(void **state)
 {
     (void)state;
@@ -202,7 +209,7 @@ static void test_notes_come_from_where_the_prediction_does(void **state)
         }
     assert_int_equal(sl_predictor_next(p, out, notes, 6), 6);
     for (uint32_t i = 0; i < 6; i++) assert_int_equal(notes[i], 10 * 4 + i % 3);
-    sl_predictor_renote(p, 1, 77); /* of all that is predicted from there */
+    sl_predictor_renote(p, 2, seventy_seven, p); /* of all that is predicted from there */
     assert_int_equal(sl_predictor_next(p, out, notes, 6), 6);
     for (uint32_t i = 0; i < 6; i++) assert_int_equal(notes[i], i % 3 == 1 ? 77 : 10 * 4 + i % 3);
     sl_symbol given[] = {7, 8, 7, 8};

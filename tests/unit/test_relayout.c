@@ -28,10 +28,15 @@ static void launch(uint64_t *address, unsigned kernel)
     core_launch(core_kernel(&kernels[kernel], parameters, 1));
 }
 
-static void take_lists(void)
+static void take_lists_of(uint64_t bytes)
 {
     for (int e = 0; e < ENTRIES; e++)
-        for (int l = 0; l < LISTS; l++) lists[l][e] = core_take_at(100, 2 * SL_MIB / 3 & ~(uint64_t)511);
+        for (int l = 0; l < LISTS; l++) lists[l][e] = core_take_at(100, bytes);
+}
+
+static void take_lists(void)
+{
+    take_lists_of(2 * SL_MIB / 3 & ~(uint64_t)511);
 }
 
 static void use_lists(void)
@@ -241,6 +246,63 @@ static void a_chunk_of_tiny_ones_has_room_for_others(void **state)
     core_end_child(true);
 }
 
+/* Of a period that differs from the others in its sizes and in one launch. */
+static void run_odd_period(uint32_t n)
+{
+    static const uint64_t lengths[] = {1300, 1000, 1365, 1200, 90};
+    take_lists_of(lengths[n % 5] * 512);
+    use_lists();
+    launch(&lasting[n * n % LASTING], 1);
+    free_lists();
+}
+
+static uint64_t *address_of; /* by symbol: of its first note that was seen; 0: none */
+static int elsewhere;        /* notes with another address than that */
+
+static uint64_t look(void *self, sl_symbol symbol, uint64_t note)
+{
+    (void)self;
+    if (!note || sl_core_running()->symbols.records[symbol].kind != SL_SYMBOL_ALLOC) return note;
+    if (!address_of[symbol]) address_of[symbol] = sl_note_address(note);
+    elsewhere += address_of[symbol] != sl_note_address(note);
+    return note;
+}
+
+static bool is_of_a_tiny_one(uint64_t note)
+{
+    return sl_core_running()->placement.slots[sl_note_slot(note)].bytes <= SL_TINY_BYTES;
+}
+
+/* Steps are predicted from any past one, so all of them get the places; and the places are for the largest
+ * sizes, though the step that is predicted from was of tiny ones. */
+static void where_sizes_vary_all_steps_get_them(void **state)
+{
+    (void)state;
+    enum { LEARNED = 25 };
+    if (!core_in_child("inline")) return;
+    struct sl_core *core = sl_core_running();
+    struct sl_forecast forecast = {0};
+    for (int l = 0; l < LASTING; l++) lasting[l] = core_take(2 * SL_MIB);
+    core->placement.names.vary = true;
+    core->planning.forecast.relayout.tries = 1000; /* only those of this test */
+    core->planning.forecast.relayout.anew_at = UINT64_MAX;
+    for (uint32_t n = 0;
+         n < LEARNED || !is_of_a_tiny_one(sl_predictor_expected_note(core->history.predictor)); n++)
+        run_odd_period(n);
+    assert_true(core->history.vary);
+    assert_true(core->history.streak < sl_predictor_period(core->history.predictor));
+    set_speeds(core);
+    assert_true(sl_relayout_is_due(&forecast.relayout, &core->history));
+    begin_and_end(&forecast);
+    assert_int_equal(forecast.relayout.done, 1);
+    address_of = calloc(core->symbols.count, sizeof *address_of);
+    sl_predictor_renote(core->history.predictor, 4 * sl_predictor_period(core->history.predictor), look,
+                        NULL);
+    free(address_of);
+    take_lists_of(1365 * 512);
+    core_end_child(!elsewhere && !mixed());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +312,7 @@ int main(void)
         cmocka_unit_test(it_is_tried_less_and_less),
         cmocka_unit_test(a_period_that_was_not_seen_is_left_alone),
     };
-    const struct CMUnitTest alone[] = {cmocka_unit_test(a_chunk_of_tiny_ones_has_room_for_others)};
+    const struct CMUnitTest alone[] = {cmocka_unit_test(a_chunk_of_tiny_ones_has_room_for_others),
+                                       cmocka_unit_test(where_sizes_vary_all_steps_get_them)};
     return cmocka_run_group_tests(alone, NULL, NULL) + cmocka_run_group_tests(tests, core_start, core_stop);
 }

@@ -35,6 +35,25 @@ static void sizes_of_the_first_step_do_not_vary(void **state)
     sl_site_names_free(&names);
 }
 
+/* Sites that had other sizes before need no new one. */
+static void all_sites_begin_to_vary_at_once(void **state)
+{
+    (void)state;
+    struct sl_site_names names = {0};
+    new_sizes(&names, 0);
+    for (uint32_t site = 0; site < SITES - 1; site++) sl_site_names_note_free(&names, site);
+    /* Until so many sites had so many other sizes that sizes vary. */
+    for (int more = 0; more < 2 * EACH - 1; more++)
+        for (uint32_t site = 1; site < SITES; site++)
+            assert_true(sl_site_names_note_size(&names, site, false, 4000));
+    for (uint32_t site = 1; !names.vary; site++)
+        assert_true(sl_site_names_note_size(&names, site, false, 4000));
+    assert_true(sl_site_varies(&names, SITES - 2));
+    assert_false(sl_site_varies(&names, SITES - 1)); /* freed nothing */
+    assert_false(sl_site_varies(&names, 0));         /* had no other size */
+    sl_site_names_free(&names);
+}
+
 static void of_many_sites_a_part_has_to_vary(void **state)
 {
     (void)state;
@@ -130,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_of_the_first_step_do_not_vary),
+        cmocka_unit_test(all_sites_begin_to_vary_at_once),
         cmocka_unit_test(of_many_sites_a_part_has_to_vary),
         cmocka_unit_test(a_site_varies_once_it_freed_and_allocates_a_new_size),
         cmocka_unit_test(the_lowest_number_is_taken_unless_another_is_wanted),
