@@ -153,9 +153,10 @@ static void note_place(struct sl_core *core, uint64_t expected, uint32_t s)
     uint64_t address = core->placement.slots[s].address;
     bool moved = core->placement.moves != history->moves;
     history->moves = core->placement.moves;
-    history->strays += expected ? sl_arena_chunk(&core->arena, sl_note_address(expected)) !=
-                                      sl_arena_chunk(&core->arena, address)
-                                : moved;
+    bool strays = expected ? sl_arena_chunk(&core->arena, sl_note_address(expected)) !=
+                                 sl_arena_chunk(&core->arena, address)
+                           : moved;
+    if (strays) history->strayed_at[history->strays++ % SL_LAST_STRAYS] = history->fed;
     sl_predictor_note(history->predictor, sl_life_note(address, s));
 }
 

@@ -9,7 +9,8 @@
 #include "predict/interleaver.h"
 #include "predict/predictor.h"
 
-#define SL_ODD_SYMBOLS 16   /* so many mispredicted ones make a period another one */
+#define SL_ODD_SYMBOLS 16 /* so many mispredicted ones make a period another one */
+#define SL_LAST_STRAYS 128
 #define SL_OPEN_LAUNCHES 64 /* slots for launches between begin and end, indexed by tick modulo this */
 
 /* The numbers of the launches so far. */
@@ -71,7 +72,8 @@ struct sl_history {
     sl_symbol seen;              /* all symbols that came are less: they are numbered as they come first */
     uint64_t moves;              /* placement.moves at the last allocation */
     uint64_t strays;             /* allocations placed in another chunk than predicted */
-    bool vary;                   /* sizes do, from step to step */
+    uint64_t strayed_at[SL_LAST_STRAYS]; /* `fed` at the last of them */
+    bool vary;                           /* sizes do, from step to step */
     uint64_t iteration_end;
     uint32_t iterations;   /* number of ended iterations */
     size_t primed_symbols; /* taken from a profile at the start */
@@ -112,6 +114,15 @@ void sl_history_break(struct sl_history *history);
 static inline uint64_t sl_history_nearly_predicted(const struct sl_history *history)
 {
     return history->fed - history->broken_at[history->breaks % SL_ODD_SYMBOLS];
+}
+/* The number of symbols since the allocation before which `few` others strayed, at most SL_LAST_STRAYS - 1.
+ */
+static inline uint64_t sl_history_nearly_in_place(const struct sl_history *history, uint64_t few)
+{
+    if (few >= SL_LAST_STRAYS) few = SL_LAST_STRAYS - 1;
+    return history->strays > few
+               ? history->fed - history->strayed_at[(history->strays - few - 1) % SL_LAST_STRAYS]
+               : history->fed;
 }
 /* Whether an iteration ended with the symbol just counted. Precondition: the current iteration's end is
  * due. */

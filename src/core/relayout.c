@@ -27,13 +27,11 @@
 enum { FEW_ATTEMPTS = 4, COST_OF_ATTEMPTS = 8 };
 /* Where sizes vary: another layout is looked for so many periods after the last one, if so many allocations
  * strayed. */
-enum { PERIODS_BETWEEN = 2, PART_THAT_STRAYS = 32 };
-/* Where sizes vary: how often it may be too late for few being alive, how few these are, and how often in a
- * period it is looked whether two periods are predicted. */
-enum { MOST_WAITS = 4, PART_OF_FEW = 4, PARTS_BETWEEN = 8 };
+enum { PERIODS_BETWEEN = 2, PART_THAT_STRAYS = 32, PART_THAT_MAY_STRAY = 64 };
 #define MOST_TRIES 6 /* at intervals that double, from one period on */
-/* A layout must be better by at least one part in this. */
-enum { PART_THAT_PAYS = 100 };
+/* A layout must be better by at least one part in this. Where sizes vary, the next steps are not quite those
+ * that it is made for. */
+enum { PART_THAT_PAYS = 100, PART_WHERE_SIZES_VARY = 8 };
 /* Chunks of tiny allocations keep one part in this of their used bytes free for further ones. */
 enum { PART_FOR_MORE_TINY = 8 };
 
@@ -364,7 +362,7 @@ static bool improve_by(struct maker *m, unsigned attempts, size_t variants, unsi
     if (before && !sl_layout_make(m->items, m->count, m->bin_count, m->core->arena.chunk_bytes,
                                   (uint32_t)m->period, &judge))
         after = time_of(m, m->items);
-    return after < before - before / PART_THAT_PAYS;
+    return after < before - before / (m->core->history.vary ? PART_WHERE_SIZES_VARY : PART_THAT_PAYS);
 }
 
 static bool improve(struct maker *m, unsigned tries)
@@ -397,15 +395,19 @@ static bool has_strayed(const struct sl_relayout *relayout, const struct sl_hist
            history->strays - relayout->strays > period / PART_THAT_STRAYS;
 }
 
-/* Whether the last period came as predicted, from one period back; where sizes vary, nearly so, from however
- * many. */
-static bool repeats(const struct sl_history *history, size_t period)
+/* Whether the last period came as predicted, from one period back. Where sizes vary, nearly so, from however
+ * many, and with its allocations nearly all where predicted: where they often are not, a tight layout does
+ * not last. */
+static bool repeats(struct sl_history *history, size_t period)
 {
-    if (history->vary) return sl_history_nearly_predicted(history) >= period;
-    return history->streak >= period && period == sl_predictor_distance(history->predictor);
+    if (!history->vary)
+        return history->streak >= period && period == sl_predictor_distance(history->predictor);
+    return sl_history_nearly_predicted(history) >= period &&
+           sl_history_nearly_in_place(history, period / PART_THAT_MAY_STRAY) >= period &&
+           sl_history_believed(history) >= period;
 }
 
-bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_history *history)
+bool sl_relayout_is_due(const struct sl_relayout *relayout, struct sl_history *history)
 {
     size_t period = sl_predictor_period(history->predictor);
     bool first = relayout->tries < MOST_TRIES && history->fed >= relayout->due_at;
@@ -413,53 +415,42 @@ bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_hist
            period && period <= MOST_PERIOD && repeats(history, period);
 }
 
-/* The bytes that each symbol of the period allocates; negative: frees. */
-static int64_t bytes_by(const struct maker *m, size_t at)
+/* Number of symbols until the fewest bytes are alive: there the most allocations have their whole life ahead.
+ */
+static size_t until_least_alive(const struct maker *m)
 {
-    const struct sl_symbol_record *record = record_of(m, at);
-    if (record->kind == SL_SYMBOL_LAUNCH) return 0;
-    int64_t bytes = (int64_t)m->core->placement.slots[record->slot].bytes;
-    return record->kind == SL_SYMBOL_ALLOC ? bytes : -bytes;
-}
-
-/* Number of symbols until the fewest bytes are alive, or, where sizes vary, nearly so: there the most
- * allocations have their whole life ahead. */
-static size_t until_few_are_alive(const struct maker *m)
-{
-    int64_t alive = 0, least = 0, most = 0;
-    for (size_t at = 0; at < m->period; at++) {
-        alive += bytes_by(m, at);
-        if (alive < least) least = alive;
-        if (alive > most) most = alive;
-    }
-    int64_t few = m->core->history.vary ? least + (most - least) / PART_OF_FEW : least;
+    int64_t alive = 0, least = 0;
     size_t until = 0;
-    for (alive = 0; alive > few; until++) alive += bytes_by(m, until);
+    for (size_t at = 0; at < m->period; at++) {
+        const struct sl_symbol_record *record = record_of(m, at);
+        if (record->kind == SL_SYMBOL_LAUNCH) continue;
+        int64_t bytes = (int64_t)m->core->placement.slots[record->slot].bytes;
+        alive += record->kind == SL_SYMBOL_ALLOC ? bytes : -bytes;
+        if (alive >= least) continue;
+        least = alive;
+        until = at + 1;
+    }
     return until;
 }
 
-/* Whether it is time for a try, which is counted then. Where sizes vary, plans are often being made when the
- * point for which it waits is there. */
+static uint64_t doubled(uint64_t symbols, uint32_t times)
+{
+    return symbols << (times < MOST_TRIES ? times : MOST_TRIES);
+}
+
+/* Whether it is time for a try, which is counted then. Until it is known to be better, it failed. */
 static bool may_try(struct sl_relayout *relayout, const struct maker *m)
 {
     const struct sl_history *history = &m->core->history;
-    uint64_t now = history->fed;
     bool predicted = m->note_count >= 2 * m->period;
-    size_t wait = 0;
-    if (!predicted)
-        wait = history->vary ? m->period / PARTS_BETWEEN : m->period;
-    else if (relayout->waits < (history->vary ? MOST_WAITS : 1))
-        wait = until_few_are_alive(m);
-    relayout->waits += predicted;
+    size_t wait = !predicted ? m->period : relayout->waited || history->vary ? 0 : until_least_alive(m);
+    relayout->waited |= predicted;
     if (wait) {
-        relayout->due_at = relayout->anew_at = now + wait;
+        relayout->due_at = relayout->anew_at = history->fed + wait;
         return false;
     }
-    unsigned doubled = relayout->tries < MOST_TRIES ? relayout->tries : MOST_TRIES;
-    relayout->tries++;
-    if (history->vary) relayout->waits = 0;
-    relayout->due_at = now + ((uint64_t)m->period << doubled);
-    relayout->anew_at = now + PERIODS_BETWEEN * m->period;
+    relayout->due_at = history->fed + doubled(m->period, relayout->tries++);
+    relayout->anew_at = history->fed + doubled(PERIODS_BETWEEN * m->period, relayout->failed++);
     relayout->strays = history->strays;
     return true;
 }
@@ -475,8 +466,10 @@ void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, const sl_sy
     if (!may_try(relayout, &m)) return;
     measure(&m);
     if (reserve(&m) && add_tiny(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&
-        (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m, relayout->tries))
+        (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m, relayout->tries)) {
         relayout->done++;
+        relayout->failed = 0;
+    }
     close(&m);
 }
 

@@ -12,14 +12,15 @@ struct sl_history;
 struct sl_relayout {
     uint64_t due_at;  /* in symbols fed */
     uint64_t anew_at; /* the same, because allocations lie elsewhere than predicted */
-    uint32_t waits;   /* for a point of the period where few bytes are alive */
+    bool waited;      /* for the point of the period where the fewest bytes are alive */
     uint32_t tries;   /* number so far */
     uint64_t strays;  /* history->strays at the last one */
     uint32_t done;    /* tries whose layout was better */
+    uint32_t failed;  /* tries in a row of which it was not */
 };
 
 /* Whether to call sl_relayout before the next forecast. */
-bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_history *history);
+bool sl_relayout_is_due(const struct sl_relayout *relayout, struct sl_history *history);
 
 /* Changes the places of allocations in `notes` if that makes the period faster. `symbols`, `notes`: `count`
  * predicted symbols, and where their allocations are predicted to lie (0: at the slot's place). Precondition:

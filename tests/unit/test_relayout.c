@@ -293,6 +293,12 @@ static void where_sizes_vary_all_steps_get_them(void **state)
     assert_true(core->history.streak < sl_predictor_period(core->history.predictor));
     set_speeds(core);
     assert_true(sl_relayout_is_due(&forecast.relayout, &core->history));
+    /* Not where allocations stray. */
+    struct sl_history strayed = core->history;
+    strayed.strayed_at[strayed.strays++ % SL_LAST_STRAYS] = strayed.fed - 1;
+    assert_true(sl_relayout_is_due(&forecast.relayout, &strayed));
+    strayed.strayed_at[strayed.strays++ % SL_LAST_STRAYS] = strayed.fed;
+    assert_false(sl_relayout_is_due(&forecast.relayout, &strayed));
     begin_and_end(&forecast);
     assert_int_equal(forecast.relayout.done, 1);
     address_of = calloc(core->symbols.count, sizeof *address_of);
