@@ -27,7 +27,7 @@
 enum { FEW_ATTEMPTS = 4, COST_OF_ATTEMPTS = 8 };
 /* Where sizes vary: another layout is looked for so many periods after the last one, if so many allocations
  * strayed. */
-enum { PERIODS_BETWEEN = 2, PART_THAT_STRAYS = 32, PART_THAT_MAY_STRAY = 64 };
+enum { PERIODS_BETWEEN = 2, PART_THAT_STRAYS = 32, PART_THAT_MAY_STRAY = 128 };
 #define MOST_TRIES 6 /* at intervals that double, from one period on */
 /* A layout must be better by at least one part in this. Where sizes vary, the next steps are not quite those
  * that it is made for. */
