@@ -32,8 +32,9 @@ enum { PERIODS_BETWEEN = 2, PART_THAT_STRAYS = 32, PART_THAT_MAY_STRAY = 128 };
 /* A layout must be better by at least one part in this. Where sizes vary, the next steps are not quite those
  * that it is made for. */
 enum { PART_THAT_PAYS = 100, PART_WHERE_SIZES_VARY = 8 };
-/* Chunks of tiny allocations keep one part in this of their used bytes free for further ones. */
-enum { PART_FOR_MORE_TINY = 8 };
+/* Chunks of tiny allocations keep one part in this of their used bytes free for further ones. Where sizes
+ * vary, the largest of a name keeps one part in this free for a larger one. */
+enum { PART_FOR_MORE_TINY = 8, PART_FOR_LARGER = 32 };
 
 struct maker {
     struct sl_core *core;
@@ -114,11 +115,12 @@ static bool add_item(struct maker *m, sl_chunk c, uint64_t offset, uint64_t byte
     return true;
 }
 
-/* The most bytes that an allocation of this name had. What is predicted may come from a step of small ones.
- */
+/* The most bytes that an allocation of this name had, and a little more. What is predicted may come from a
+ * step of small ones. */
 static uint64_t most_bytes(const struct maker *m, uint32_t name, const struct sl_slot *slot)
 {
     uint64_t most = sl_name_most_bytes(&m->core->placement, name);
+    most += most / PART_FOR_LARGER;
     return most > slot->bytes ? most : slot->bytes;
 }
 
