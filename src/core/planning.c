@@ -22,8 +22,9 @@
     64 /* launches in a row that only try the locks once, before one waits for the locks longer */
 
 enum { EIGHTHS = 8, MORE_LEAD = 2 };
-enum { PART_BETWEEN_PLANS = 8 }; /* of the launches of the present plan, if allocations strayed since */
-enum { LEAST_BELIEVED = 12 };    /* symbols: a plan for fewer does not pay */
+/* If allocations strayed since: a part of the launches of the present plan, and at most so many. */
+enum { PART_BETWEEN_PLANS = 8, MOST_BETWEEN_PLANS = 256 };
+enum { LEAST_BELIEVED = 12 }; /* symbols: a plan for fewer does not pay */
 /* Confidence is judged once so many chunks, or such a part of the budget, were prefetched. */
 enum { ENOUGH_CHUNKS = 16, ENOUGH_PART = 4 };
 
@@ -88,6 +89,7 @@ static bool has_strayed(const struct sl_planning *planning)
     if (!history->vary || planning->forecast.strays == history->strays) return false;
     size_t between = planning->core->schedule.steps.serve / PART_BETWEEN_PLANS;
     if (between < LAUNCHES_BETWEEN_PLANS) between = LAUNCHES_BETWEEN_PLANS;
+    if (between > MOST_BETWEEN_PLANS) between = MOST_BETWEEN_PLANS;
     return history->ticks.now >= planning->begun_at + between;
 }
 
@@ -298,6 +300,19 @@ static void begin(struct sl_planning *planning)
     planning->stage = SL_PLANNING_FORECAST;
 }
 
+/* The next plan may wait for the end of a long one that does not know where allocations lie now, nor does it.
+ */
+static void drop_what_strayed(struct sl_planning *planning)
+{
+    const struct sl_plan_job *job = sl_planner_job(planning->planner);
+    if (planning->stage != SL_PLANNING_PLAN || sl_planner_is_busy(planning->planner) ||
+        !has_strayed(planning))
+        return;
+    sl_decision_plan_discarded(SL_CANCEL_MISPREDICTED, job->input.first_tick, job->serve, false);
+    sl_planner_end(planning->planner);
+    planning->stage = SL_PLANNING_IDLE;
+}
+
 static bool find_work(struct sl_planning *planning)
 {
     switch (planning->stage) {
@@ -350,7 +365,9 @@ void sl_planning_go_on(struct sl_planning *planning)
         if (atomic_load(&planning->core->schedule.active)) sl_planning_cancel(planning, SL_CANCEL_CHECK);
         return;
     }
-    if (!sl_planning_find_way(planning) || !sl_planning_knows_place(planning) || !find_work(planning)) return;
+    if (!sl_planning_find_way(planning) || !sl_planning_knows_place(planning)) return;
+    drop_what_strayed(planning);
+    if (!find_work(planning)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);
     do_stages(planning);
     uint64_t ns = sl_clock_ns(CLOCK_MONOTONIC) - start;

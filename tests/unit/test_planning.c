@@ -73,6 +73,28 @@ static void plans_follow_each_other_without_a_miss(void **state)
                    stats->plans_late == 0 && stats->total.mispredictions <= 1);
 }
 
+/* Where sizes vary: the next plan is ready and waits for the end of the present one, and then an allocation
+ * comes to lie elsewhere. Neither knows. */
+static void a_plan_that_waits_is_made_anew_for_what_strayed(void **state)
+{
+    enum { ENOUGH = 40 };
+    (void)state;
+    if (!in_child()) return;
+    struct sl_core *core = sl_core_running();
+    const struct sl_planning *planning = &core->planning;
+    patient = true;
+    int i = 0;
+    for (; i < 20 * PERIOD || planning->stage != SL_PLANNING_PLAN || sl_planner_is_busy(planning->planner) ||
+           core->history.ticks.now + ENOUGH >= core->schedule.end_tick;
+         i++)
+        launch(i % BLOCKS, (i % PERIOD * 5 + 1) % BLOCKS);
+    sl_tick end = core->schedule.end_tick, begun_at = planning->begun_at, now = core->history.ticks.now;
+    core->history.vary = true;
+    core->history.strays++;
+    for (int more = 0; more < ENOUGH; more++, i++) launch(i % BLOCKS, (i % PERIOD * 5 + 1) % BLOCKS);
+    core_end_child(begun_at <= now && planning->begun_at > now && planning->begun_at < end);
+}
+
 /* As a replay has the ranks of a job plan out of step. */
 static void a_first_plan_is_late_as_wanted(void **state)
 {
@@ -194,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_follow_each_other_without_a_miss),
+        cmocka_unit_test(a_plan_that_waits_is_made_anew_for_what_strayed),
         cmocka_unit_test(a_first_plan_is_late_as_wanted),
         cmocka_unit_test(what_dies_is_foreseen),
         cmocka_unit_test(launches_that_outrun_plans_go_on),
