@@ -440,12 +440,13 @@ static uint64_t doubled(uint64_t symbols, uint32_t times)
     return symbols << (times < MOST_TRIES ? times : MOST_TRIES);
 }
 
-/* Whether it is time for a try, which is counted then. Until it is known to be better, it failed. */
+/* Whether to try now. Counts the try, or says when it is due. Until it is known to be better, it failed. */
 static bool may_try(struct sl_relayout *relayout, const struct maker *m)
 {
     const struct sl_history *history = &m->core->history;
     bool predicted = m->note_count >= 2 * m->period;
-    size_t wait = !predicted ? m->period : relayout->waited || history->vary ? 0 : until_least_alive(m);
+    bool waits = predicted && !relayout->waited && !history->vary;
+    size_t wait = waits ? until_least_alive(m) : 0;
     relayout->waited |= predicted;
     if (wait) {
         relayout->due_at = relayout->anew_at = history->fed + wait;
@@ -454,7 +455,7 @@ static bool may_try(struct sl_relayout *relayout, const struct maker *m)
     relayout->due_at = history->fed + doubled(m->period, relayout->tries++);
     relayout->anew_at = history->fed + doubled(PERIODS_BETWEEN * m->period, relayout->failed++);
     relayout->strays = history->strays;
-    return true;
+    return predicted;
 }
 
 void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, const sl_symbol *symbols,
