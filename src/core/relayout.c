@@ -49,11 +49,11 @@ struct maker {
     struct sl_forecast *trial; /* the forecast made from them */
     struct sl_layout_item *items;
     struct part {
-        uint32_t symbol;  /* index in the period of its allocation; SL_NONE: it exists before */
-        uint32_t more;    /* further items of the same allocation, one for each chunk */
-        uint64_t last_ns; /* end of its last use; 0: none yet */
-        uint64_t most_bytes;
-    } * parts; /* parallel to `items` */
+        uint32_t symbol;     /* index in the period of its allocation; SL_NONE: it exists before */
+        uint32_t more;       /* further items of the same allocation, one for each chunk */
+        uint64_t last_ns;    /* end of its last use; 0: none yet */
+        uint64_t most_bytes; /* to keep room for */
+    } * parts;               /* parallel to `items` */
     uint32_t count, item_capacity, part_capacity;
     uint32_t *item_of;  /* by slot, or name of any size: first item of its live allocation; SL_NONE: none */
     uint32_t *bin_of;   /* by chunk; SL_NONE: the chunk is not considered */

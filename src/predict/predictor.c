@@ -548,6 +548,7 @@ void sl_predictor_renote(struct sl_predictor *p, size_t most,
                          uint64_t (*change)(void *self, sl_symbol symbol, uint64_t note), void *self)
 {
     uint64_t at = p->count - oldest(p) > most ? p->count - most : oldest(p);
+    if (p->following && p->cursor < at) at = p->cursor;
     for (; at < p->count; at++)
         p->note[at & p->mask] = change(self, p->symbol[at & p->mask], p->note[at & p->mask]);
 }

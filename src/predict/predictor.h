@@ -47,8 +47,8 @@ size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, u
 /* Attaches a note to the symbol fed last, until it is overwritten. Notes do not affect predictions. Symbols
  * without a note, and those of sl_predictor_prime, have 0. */
 void sl_predictor_note(struct sl_predictor *predictor, uint64_t note);
-/* Changes the notes of at most the last `most` symbols: calls `change` with each symbol and its note, in
- * their order, for its new note. */
+/* Changes the notes of the last `most` symbols, and of all from the one on that is predicted next: calls
+ * `change` with each symbol and its note, in their order, for its new note. */
 void sl_predictor_renote(struct sl_predictor *predictor, size_t most,
                          uint64_t (*change)(void *self, sl_symbol symbol, uint64_t note), void *self);
 /* The note of the past symbol from which the next one is predicted; 0: nothing is predicted. */
