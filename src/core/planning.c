@@ -304,10 +304,10 @@ static void begin(struct sl_planning *planning)
  */
 static void drop_what_strayed(struct sl_planning *planning)
 {
-    const struct sl_plan_job *job = sl_planner_job(planning->planner);
-    if (planning->stage != SL_PLANNING_PLAN || sl_planner_is_busy(planning->planner) ||
-        !has_strayed(planning))
+    if (planning->stage != SL_PLANNING_PLAN || !has_strayed(planning) ||
+        sl_planner_is_busy(planning->planner))
         return;
+    const struct sl_plan_job *job = sl_planner_job(planning->planner);
     sl_decision_plan_discarded(SL_CANCEL_MISPREDICTED, job->input.first_tick, job->serve, false);
     sl_planner_end(planning->planner);
     planning->stage = SL_PLANNING_IDLE;

@@ -12,8 +12,8 @@
 #include "memory/layout.h"
 #include "memory/placement.h"
 #include "move/migrator.h"
-#include "predict/period_match.h"
 #include "predict/durations.h"
+#include "predict/period_match.h"
 
 #define MOST_WORK ((uint64_t)1 << 21) /* pairs of allocations and chunks; bounds the delay of a launch */
 #define MOST_VARIANTS 200
@@ -21,7 +21,7 @@
  * first. */
 #define MOST_TRIED ((size_t)1 << 20)
 #define MOST_PERIOD ((size_t)1 << 16)
-#define MOST_RENOTED ((size_t)1 << 18) /* symbols; milliseconds */
+#define MOST_RENOTED ((size_t)1 << 18) /* symbols; bounds the delay of a launch */
 /* If no layout is better by plans without attempts, which from some states take equally long whatever the
  * layout, plans with so many compare fewer layouts: each costs as much as so many plans without. */
 enum { FEW_ATTEMPTS = 4, COST_OF_ATTEMPTS = 8 };

@@ -37,19 +37,6 @@ static bool is_later_step(const struct sl_site_names *names, uint64_t allocation
     return most_known_at && allocations >= 2 * most_known_at;
 }
 
-static bool has_other_sizes(const struct sl_site_sizes *site)
-{
-    return site->freed && site->later;
-}
-
-/* Of every site at once: as long as some of a step's allocations have other names in each step, launches that
- * use them are not foreseen. */
-static void begin_to_vary(struct sl_site_names *names)
-{
-    names->vary = true;
-    for (uint32_t i = 0; i < names->count; i++) names->sites[i].varies = has_other_sizes(&names->sites[i]);
-}
-
 bool sl_site_names_note_size(struct sl_site_names *names, uint32_t site, bool tiny, uint64_t allocations)
 {
     if (!add_sites(names, site, allocations)) return false;
@@ -60,10 +47,7 @@ bool sl_site_names_note_size(struct sl_site_names *names, uint32_t site, bool ti
     else
         sizes->sizes++;
     names->more_sizes += sizes->later >= TIMES_AS_MANY * sizes->sizes;
-    if (!names->vary && names->more_sizes >= LEAST_MORE_SIZES &&
-        names->more_sizes > names->count / PART_OF_SITES)
-        begin_to_vary(names);
-    sizes->varies |= names->vary && has_other_sizes(sizes);
+    names->vary |= names->more_sizes >= LEAST_MORE_SIZES && names->more_sizes > names->count / PART_OF_SITES;
     return true;
 }
 

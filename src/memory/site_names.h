@@ -9,11 +9,10 @@
 
 struct sl_site_names {
     struct sl_site_sizes {
-        uint64_t first_at; /* allocations before its first one */
-        uint32_t sizes;    /* that it allocated in its first step */
-        uint32_t later;    /* further ones since */
-        bool freed;        /* one of its allocations was freed */
-        bool varies;
+        uint64_t first_at;      /* allocations before its first one */
+        uint32_t sizes;         /* that it allocated in its first step */
+        uint32_t later;         /* further ones since */
+        bool freed;             /* one of its allocations was freed */
         bool by_number;         /* not by age: it allocated more than tiny ones */
         uint32_t *names, *live; /* by number: its representative; the live slot, or SL_NONE */
         uint64_t *most_bytes;   /* by number: that an allocation had */
@@ -32,10 +31,12 @@ void sl_site_names_free(struct sl_site_names *names); /* accepts zeroed ones */
 bool sl_site_names_note_size(struct sl_site_names *names, uint32_t site, bool tiny, uint64_t allocations);
 /* One of its allocations was freed. */
 void sl_site_names_note_free(struct sl_site_names *names, uint32_t site);
-/* Whether the site's allocations are named by number. */
+/* Whether the site's allocations are named by number. Every site that had another size is from the moment on
+ * at which sizes vary: as long as some of a step's allocations have other names in each step, launches that
+ * use them are not foreseen. */
 static inline bool sl_site_varies(const struct sl_site_names *names, uint32_t site)
 {
-    return site < names->count && names->sites[site].varies;
+    return names->vary && site < names->count && names->sites[site].freed && names->sites[site].later;
 }
 
 /* Gives the live slot, of `bytes`, the number `wanted`, or the lowest one if that is in use or SL_NONE.

@@ -212,9 +212,12 @@ static void test_notes_come_from_where_the_prediction_does(void **state)
     sl_predictor_renote(p, 2, seventy_seven, p); /* of all that is predicted from there */
     assert_int_equal(sl_predictor_next(p, out, notes, 6), 6);
     for (uint32_t i = 0; i < 6; i++) assert_int_equal(notes[i], i % 3 == 1 ? 77 : 10 * 4 + i % 3);
-    sl_symbol given[] = {7, 8, 7, 8};
+    sl_symbol given[] = {1, 8, 1, 8};
     assert_true(sl_predictor_prime(p, given, 4));
     assert_int_equal(sl_predictor_expected_note(p), 0);
+    sl_predictor_renote(p, 1, seventy_seven,
+                        p); /* also of a profile's past, in which the prediction begins */
+    assert_int_equal(sl_predictor_expected_note(p), 77);
     sl_predictor_delete(p);
 }
 

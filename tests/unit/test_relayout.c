@@ -303,6 +303,7 @@ static void where_sizes_vary_all_steps_get_them(void **state)
     sl_predictor_renote(core->history.predictor, 4 * sl_predictor_period(core->history.predictor), look,
                         NULL);
     free(address_of);
+    sl_forecast_close(&forecast);
     take_lists_of(1340 * 512); /* a little more */
     core_end_child(!elsewhere && !mixed());
 }
