@@ -68,6 +68,8 @@ enum sl_mechanism {
 /* Where threads are delayed at random, with the seed SLUICE_TEST_DELAY, so that tests see a late daemon, a
  * late plan and threads that are delayed between two steps, on any machine. */
 enum sl_delay_place {
+    SL_DELAY_NEWS,         /* after the daemon read what is new, before it looks whether it is to end */
+    SL_DELAY_STOPPED,      /* after it was told to end, before it is waited for */
     SL_DELAY_PEEK,         /* before the daemon looks for its next step */
     SL_DELAY_ISSUE,        /* before the daemon issues a step whose waits are over */
     SL_DELAY_PLAN,         /* after the planner's thread made a plan, before anybody knows */

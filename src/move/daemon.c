@@ -93,9 +93,13 @@ static void *work(void *argument)
     struct sl_schedule *schedule = daemon->schedule;
     const struct sl_backend *backend = schedule->migrator->backend;
     if (backend->thread_attach(backend->self) != SL_OK) return NULL;
-    while (!atomic_load(&daemon->stopping)) {
+    for (;;) {
+        /* Read before `stopping`: the end sets that before it adds the last news, so whoever has seen those
+         * does not wait for more. */
         uint32_t seen = atomic_load(&daemon->news);
         struct sl_pending pending;
+        SL_TEST_DELAY(NEWS);
+        if (atomic_load(&daemon->stopping)) break;
         SL_TEST_DELAY(PEEK);
         if (!sl_schedule_peek(schedule, worker->out, &pending)) {
             sleep_unless_news(daemon, seen, NULL);
@@ -142,6 +146,7 @@ void sl_daemon_stop(struct sl_daemon *daemon, bool leave_waiting)
     if (!daemon) return;
     atomic_store(&daemon->stopping, true);
     sl_daemon_wake(daemon);
+    SL_TEST_DELAY(STOPPED);
     for (int w = 0; w < 2; w++) {
         struct worker *worker = &daemon->workers[w];
         int where = IN_A_WAIT;

@@ -15,6 +15,8 @@ enum mood { NEVER, YIELDS, SELDOM, OFTEN, MOODS };
 static const struct {
     uint32_t seldom, often;
 } rates[SL_DELAY_PLACES] = {
+    [SL_DELAY_NEWS] = {64, 4},
+    [SL_DELAY_STOPPED] = {4, 1},
     [SL_DELAY_PEEK] = {64, 4},
     [SL_DELAY_ISSUE] = {64, 4},
     [SL_DELAY_PLAN] = {8, 1},

@@ -1,6 +1,6 @@
 /* The threads that carry out a schedule: breaks if one moves something before its launch was submitted, or
  * before on the device there is what it waits for; if too much piles up in the driver; if they take the
- * program's signals; or if an end waits for what may never come. */
+ * program's signals; or if an end waits for what may never come, or is not noticed. */
 #include "move/daemon.h"
 
 #include <pthread.h>
@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_hooks.h"
 #include "move/steps.h"
 #include "tests/host/backend_host.h"
 
@@ -41,7 +42,7 @@ static struct {
         char thread[16];
         bool takes_signals;
     } calls[MOST_CALLS];
-    uint32_t call_count, moved, waiting, ended;
+    uint32_t call_count, moved, waiting, ended, looking;
     bool holds_waits;
     enum sl_status attached;
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -142,7 +143,7 @@ static int start(void **state)
 {
     (void)state;
     tester = pthread_self();
-    seen.call_count = seen.moved = seen.waiting = seen.ended = 0;
+    seen.call_count = seen.moved = seen.waiting = seen.ended = seen.looking = 0;
     seen.holds_waits = false;
     seen.attached = SL_OK;
     arena = calloc(1, sizeof *arena);
@@ -338,6 +339,31 @@ static void a_stop_ends_between_movements(void **state)
     sl_daemon_stop(NULL, true);
 }
 
+/* Holds the daemon's threads between its news and whether it is to end, until it was told to. */
+static void hold_until_told(enum sl_delay_place place)
+{
+    if (place == SL_DELAY_STOPPED) hold_waits(false);
+    if (place != SL_DELAY_NEWS) return;
+    pthread_mutex_lock(&seen.lock);
+    seen.looking++;
+    pthread_cond_broadcast(&seen.changed);
+    while (seen.holds_waits) pthread_cond_wait(&seen.changed, &seen.lock);
+    pthread_mutex_unlock(&seen.lock);
+}
+
+/* It would wait for ever for news that it has: an end while its threads begin to look for work. */
+static void a_stop_while_it_looks_is_seen(void **state)
+{
+    (void)state;
+    hold_waits(true);
+    sl_test_delay_hook = hold_until_told;
+    assert_int_equal(sl_daemon_start(schedule, &daemon_of), SL_OK);
+    await(&seen.looking, 2);
+    sl_daemon_delete(daemon_of);
+    sl_test_delay_hook = NULL;
+    assert_int_equal(seen.ended, 2);
+}
+
 /* At the process's end, when the device may never finish. Should it do so after all, nothing is moved. */
 static void a_thread_that_waits_is_left_there(void **state)
 {
@@ -378,6 +404,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_eviction_waits_for_its_fence, start, stop),
         cmocka_unit_test_setup_teardown(points_are_recorded_for_a_program_that_pauses, start, stop),
         cmocka_unit_test_setup_teardown(a_stop_ends_between_movements, start, stop),
+        cmocka_unit_test_setup_teardown(a_stop_while_it_looks_is_seen, start, stop),
         cmocka_unit_test_setup_teardown(a_thread_that_waits_is_left_there, start, stop),
         cmocka_unit_test_setup_teardown(without_the_context_nothing_is_moved, start, stop),
     };
