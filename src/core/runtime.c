@@ -283,7 +283,9 @@ static void end_work(struct sl_core *core, bool device_gone)
     atomic_store(&core->migrator.failed, true);
     if (core->recorder.trace) sl_trace_emit_to(NULL, NULL);
     sl_trace_close(core->recorder.trace);
-    if (device_gone) sl_arena_forget(&core->arena);
+    if (!device_gone) return;
+    sl_arena_forget(&core->arena);
+    if (core->backend.lost) core->backend.lost(core->backend.self);
 }
 
 void sl_runtime_stop_one(uint32_t number, bool device_gone)

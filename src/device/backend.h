@@ -126,6 +126,8 @@ struct sl_backend {
     bool (*place)(void *self, struct sl_device_place *out);
     /* Makes the context current in a new thread of ours. */
     enum sl_status (*thread_attach)(void *self);
+    /* The context has ended, and all memory with it. NULL: no other backend knows of its memory. */
+    void (*lost)(void *self);
     void (*close)(void *self);
 };
 

@@ -401,6 +401,22 @@ static void the_next_context_is_like_the_last(void **state)
     is_whole();
 }
 
+/* What the program gets where the last one's chunks lay is its own. */
+static void nothing_is_advised_for_the_last_ones_memory(void **state)
+{
+    CUdeviceptr memory, own;
+    int device = 0;
+    (void)state;
+    ok(cuMemAlloc(&memory, BYTES));
+    reset();
+    ok(cuMemAllocManaged(&own, 2048 * MIB, CU_MEM_ATTACH_GLOBAL));
+    ok(cuMemAlloc(&memory, BYTES));
+    ok(cuMemRangeGetAttribute(&device, sizeof device, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, own, MIB));
+    assert_int_equal(device, CU_DEVICE_INVALID);
+    ok(cuMemFree(own));
+    ok(cuMemFree(memory));
+}
+
 static struct {
     pthread_barrier_t turns;
     CUdeviceptr memory;
@@ -503,6 +519,7 @@ int main(void)
         cmocka_unit_test(freed_in_the_second),
         cmocka_unit_test(a_thread_that_had_the_last_one),
         cmocka_unit_test(the_next_context_is_like_the_last),
+        cmocka_unit_test(nothing_is_advised_for_the_last_ones_memory),
         cmocka_unit_test(the_one_that_is_left),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
