@@ -268,6 +268,21 @@ static double host_ns(const struct sl_backend *b)
     return mark.time_ns;
 }
 
+/* The host takes its time from one launch to the next, however short they are. */
+static void test_the_host_is_not_faster_than_it_is(void **state)
+{
+    (void)state;
+    struct sl_sim_device slow = device;
+    struct sl_backend b;
+    slow.launch_ns = 9000;
+    open_with_slab(&slow, &b);
+    struct sl_sim_launch launch = {.stream = &slow, .took_ns = 100};
+    double before_ns = host_ns(&b);
+    for (int i = 0; i < 3; i++) assert_int_equal(sl_backend_sim_launch(&b, &launch), SL_OK);
+    assert_float_equal(host_ns(&b) - before_ns, 3 * 9000 + device.call_ns + 100, 101);
+    b.close(b.self);
+}
+
 /* How long a call holds the host up, beside the time of any call. */
 static double held_up(const struct sl_backend *b, enum sl_status (*move)(void *, uint64_t, uint64_t),
                       uint64_t at)
@@ -379,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_a_stream_follows_another),
         cmocka_unit_test(test_the_device_says_what_is_free),
         cmocka_unit_test(test_times_between_events),
+        cmocka_unit_test(test_the_host_is_not_faster_than_it_is),
         cmocka_unit_test(test_a_call_on_an_idle_stream_is_its_callers_work),
         cmocka_unit_test(test_calls_on_busy_streams_are_one_threads_work),
         cmocka_unit_test(test_several_workers),

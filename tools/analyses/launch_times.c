@@ -35,6 +35,36 @@ uint64_t measured_ns(const struct measured *measured, uint64_t submission)
                                 : 0;
 }
 
+enum { LEAST_PAIRS = 16, MOST_APART = 64 /* launches: else it is likely that the host waited in between */ };
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Of two measured launches on idle streams each began when the host had enqueued it. */
+uint64_t measured_host_ns(const struct model *model, uint64_t sample_ns)
+{
+    uint64_t *each = calloc(model->durations.count + 1, sizeof(*each)), median = 0;
+    size_t count = 0;
+    for (size_t i = 1; each && i < model->durations.count; i++) {
+        const struct model_duration *last = &model->durations.at[i - 1], *next = &model->durations.at[i];
+        uint64_t launches = next->tick - last->tick;
+        if (!last->idle || !next->idle || !last->began_ns || next->began_ns <= last->began_ns ||
+            next->tick <= last->tick || launches > MOST_APART)
+            continue;
+        uint64_t ns = next->began_ns - last->began_ns;
+        each[count++] = ns > sample_ns ? (ns - sample_ns) / launches : 0;
+    }
+    if (count >= LEAST_PAIRS) {
+        qsort(each, count, sizeof(*each), by_value);
+        median = each[count / 2];
+    }
+    free(each);
+    return median;
+}
+
 uint64_t *shape_times(const struct model *model)
 {
     struct measured *of_shape = calloc(model->shapes.count + 1, sizeof(*of_shape));

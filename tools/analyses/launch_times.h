@@ -26,6 +26,10 @@ uint64_t without_submission(uint64_t ns, uint64_t submission);
 /* Their mean time; 0: not measured. */
 uint64_t measured_ns(const struct measured *measured, uint64_t submission);
 
+/* How long the host takes from one launch to the next, ns, without `sample_ns` for measuring one: the median
+ * over launches that were measured on idle streams one after the other. 0: too few, or no memory. */
+uint64_t measured_host_ns(const struct model *model, uint64_t sample_ns);
+
 /* The time of each launch shape on the device: the mean of its own durations or of its kernel's, without what
  * submission adds to those on an idle stream; 0: not measured. NULL: out of memory. The caller frees it. */
 uint64_t *shape_times(const struct model *model);

@@ -190,6 +190,7 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .daemon = setting->plans_beside,
         .transfer_ns = setting->transfer_ns,
         .call_ns = CALL_NS,
+        .launch_ns = r->program->host_ns,
         .queue = QUEUE,
         .pages = !strcmp(setting->policy, "driver"),
         .fault_ns = FAULT_NS,

@@ -38,6 +38,7 @@ struct replay_program {
     bool steps; /* iterations are training steps, found as by trace phases; else the core's own iterations */
     bool alike; /* the last ones in the trace are, as training_find tells */
     bool whole; /* it reaches the end of the trace */
+    uint64_t host_ns;       /* that the host takes for a launch; 0: not measured */
     uint64_t *shape_ns;     /* time of the launches of each shape */
     uint8_t *class_of_slot; /* enum memory_class of most of its bytes */
     uint64_t lost;          /* records lost among the launches */

@@ -12,6 +12,7 @@ enum {
     ENOUGH_LAUNCHES = 400000, /* no iterations are added beyond this */
     ASSUMED_BYTES_PER_NS = 1000,
     ASSUMED_NS = 2000, /* of a launch, if none was measured */
+    SAMPLE_NS = 3000,  /* host time of measuring one: two records and a question */
 };
 #define FASTEST_SHARE 0.1
 
@@ -83,6 +84,7 @@ static bool find_times(struct replay_program *program)
 {
     const struct model *model = program->model;
     program->shape_ns = shape_times(model);
+    program->host_ns = measured_host_ns(model, SAMPLE_NS);
     bool *used = calloc(model->shapes.count + 1, sizeof(*used));
     bool *guessed = calloc(model->shapes.count + 1, sizeof(*guessed));
     bool good = program->shape_ns && used && guessed && find_device_rate(program);

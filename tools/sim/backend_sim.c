@@ -426,7 +426,7 @@ enum sl_status sl_backend_sim_launch(const struct sl_backend *backend, const str
     for (int way = 0; way < SL_SIM_WAYS; way++)
         work.bytes[way] = (double)launch->copied_bytes[way] + (double)launch->exchanged_bytes;
     if (!use_spans(sim, launch, &work)) return SL_ERR_NO_MEMORY;
-    sim->host_ns += sim->device.call_ns;
+    sim->host_ns += sim->device.launch_ns > sim->device.call_ns ? sim->device.launch_ns : sim->device.call_ns;
     if (sim->launched >= sim->device.queue) {
         uint64_t now_ns;
         sl_sim_run(sim->clock, sim->host_ns);
