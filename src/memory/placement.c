@@ -276,17 +276,30 @@ static void end_age(struct sl_placement *placement, uint32_t s)
     }
 }
 
+/* The number's name: a slot that is the name of no other number, or two allocations that live would share it.
+ */
+static bool name_number(struct sl_placement *placement, uint32_t site, uint32_t number, uint32_t s)
+{
+    uint32_t name = placement->slots[s].stands_for ? add_slot(placement, placement->slots[s].key) : s;
+    if (name == SL_NONE) return false;
+    placement->names.sites[site].names[number] = name;
+    placement->slots[name].stands_for = number + 1;
+    return true;
+}
+
 /* Where the site's sizes vary, gives the slot the number that is expected, or another. */
 static void begin_number(struct sl_placement *placement, uint32_t s)
 {
-    struct sl_slot *slot = &placement->slots[s];
+    const struct sl_slot *slot = &placement->slots[s];
     uint32_t site = placement->keys[slot->key].site_index;
     if (!sl_site_varies(&placement->names, site)) return;
     uint32_t number =
         sl_site_names_take(&placement->names, site, s, slot->bytes, expected_number(placement, slot));
     if (number == SL_NONE) return;
-    slot->number_of_site = number + 1;
-    if (placement->names.sites[site].names[number] == s) slot->stands_for = number + 1;
+    if (placement->names.sites[site].names[number] == SL_NONE && !name_number(placement, site, number, s))
+        sl_site_names_give_back(&placement->names, site, number);
+    else
+        placement->slots[s].number_of_site = number + 1;
 }
 
 static void end_number(struct sl_placement *placement, uint32_t s)
@@ -345,8 +358,9 @@ static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t addr
     slot->address = address;
     slot->pinned = pinned;
     slot->mapped = slot->block = false;
-    begin_number(placement, s);
     begin_age(placement, s);
+    begin_number(placement, s); /* which may move the slots */
+    slot = &placement->slots[s];
     placement->version++;
     placement->live_count++;
     placement->live_bytes += slot->bytes;

@@ -77,7 +77,6 @@ uint32_t sl_site_names_take(struct sl_site_names *names, uint32_t site, uint32_t
     struct sl_site_sizes *sizes = &names->sites[site];
     uint32_t number = unused_number(sizes, sizes->by_number ? wanted : SL_NONE);
     if (number == SL_NONE) return SL_NONE;
-    if (sizes->names[number] == SL_NONE) sizes->names[number] = slot;
     sizes->live[number] = slot;
     if (bytes > sizes->most_bytes[number]) sizes->most_bytes[number] = bytes;
     return number;

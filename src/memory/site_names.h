@@ -1,7 +1,8 @@
 /* Names of allocations at sites whose sizes vary. Where batches are padded to their longest, a tensor has
  * another size in each step, and so, by site and size, another slot. Its name must not change: it is the
  * number of the allocation among those that live of its site, whatever their sizes. A number is shown to
- * others as a slot, its representative: the first one that had it. Caller holds the order lock. */
+ * others as a slot, its representative: the first one that had it, or another one if that is the name of
+ * another number already. Caller holds the order lock. */
 #ifndef SLUICE_SITE_NAMES_H
 #define SLUICE_SITE_NAMES_H
 
@@ -39,8 +40,9 @@ static inline bool sl_site_varies(const struct sl_site_names *names, uint32_t si
     return names->vary && site < names->count && names->sites[site].freed && names->sites[site].later;
 }
 
-/* Gives the live slot, of `bytes`, the number `wanted`, or the lowest one if that is in use or SL_NONE.
- * SL_NONE: out of memory. Precondition: the site varies. */
+/* Gives the live slot, of `bytes`, the number `wanted`, or the lowest one if that is in use or SL_NONE. If
+ * the number has no name yet, SL_NONE, the caller sets it. SL_NONE: out of memory. Precondition: the site
+ * varies. */
 uint32_t sl_site_names_take(struct sl_site_names *names, uint32_t site, uint32_t slot, uint64_t bytes,
                             uint32_t wanted);
 /* Where all allocations of the site are tiny, their numbers are their ages: those of younger ones become less

@@ -180,6 +180,34 @@ static void names_are_as_many_as_live(void **state)
     close_world(world);
 }
 
+/* Where sizes vary. A slot that was the first with a number, and then the first with another, names one. */
+static void what_lives_has_names_of_its_own(void **state)
+{
+    (void)state;
+    enum { MOST = 12 };
+    struct world *world = open_world(SL_GIB);
+    uint32_t live[MOST], count = 0;
+    uint64_t random = 1;
+    world->placement.names.vary = true;
+    for (uint64_t mib = 1; mib < 4; mib++) unplace(world, place(world, mib * SL_MIB, 1));
+    for (int step = 0; step < 1000; step++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        uint32_t at = count ? (uint32_t)(random >> 33) % count : 0;
+        if (!count || (count < MOST && random >> 63)) {
+            live[count++] = place(world, (1 + (random >> 40) % 3) * SL_MIB, 1);
+        } else {
+            unplace(world, live[at]);
+            live[at] = live[--count];
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t name = sl_slot_name(&world->placement, live[i]);
+            assert_true(sl_name_is_of_any_size(&world->placement, name));
+            assert_int_equal(sl_slot_named(&world->placement, name), live[i]);
+        }
+    }
+    close_world(world);
+}
+
 static void allocations_do_not_overlap_and_are_found(void **state)
 {
     (void)state;
@@ -788,6 +816,7 @@ int main(void)
         cmocka_unit_test(larger_ones_are_named_by_number),
         cmocka_unit_test(what_several_streams_allocate_is_named_by_number),
         cmocka_unit_test(names_are_as_many_as_live),
+        cmocka_unit_test(what_lives_has_names_of_its_own),
         cmocka_unit_test(allocations_do_not_overlap_and_are_found),
         cmocka_unit_test(a_run_uses_whole_blocks_of_its_last_chunk_only),
         cmocka_unit_test(the_rest_of_a_runs_last_chunk_is_room),

@@ -20,11 +20,10 @@ struct sl_sim_device {
     struct sl_sim_driver driver;
     uint64_t transfer_ns; /* latency of a movement before its first byte */
     uint64_t call_ns;     /* host time of a driver call */
-    uint64_t
-        launch_ns;  /* host time of a launch and what the program does until the next; at least a call's */
-    uint32_t queue; /* launches that the device queues before the host has to wait; not 0 */
-    bool daemon;    /* a thread of sluice's own moves memory: no call holds up the program */
-    bool pages;     /* the driver moves memory: a launch fetches what it uses, at half the link's speed */
+    uint64_t launch_ns;   /* host time from one launch to the next; at least a call's */
+    uint32_t queue;       /* launches that the device queues before the host has to wait; not 0 */
+    bool daemon;          /* a thread of sluice's own moves memory: no call holds up the program */
+    bool pages; /* the driver moves memory: a launch fetches what it uses, at half the link's speed */
     /* If not NULL: called with whole blocks that are copied out of the device, when the copy is issued. */
     void (*copied_out)(void *context, uint64_t address, uint64_t bytes);
     void *context;
