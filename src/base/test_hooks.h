@@ -46,7 +46,6 @@ enum sl_guard {
 /* The mechanisms of planning and prediction, each with a name. SLUICE_TEST_WITHOUT leaves out those whose
  * bits are set, so that tests/bench/ablation.py can measure what each brings. */
 #define SL_MECHANISMS(X)                                                                                     \
-    X(RELAXATION)  /* victims that the linear relaxation of a period evicts are preferred */                 \
     X(VARIANTS)    /* of the best prices, by chance */                                                       \
     X(LESSONS)     /* go from one plan to the next */                                                        \
     X(FILLS)       /* launches that exceed the budget get a part of what they lack */                        \

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/plan_relax.h"
 #include "plan/plan_search.h"
 
 #define MOST_GUESSED 0.5 /* of the time; with more, comparing attempts is pointless */
@@ -82,7 +81,6 @@ void sl_plan_free(struct sl_plan *plan)
 void sl_plan_lessons_free(struct sl_plan_lessons *lessons)
 {
     free(lessons->rows);
-    sl_relaxation_delete(lessons->relaxation);
     *lessons = (struct sl_plan_lessons){0};
 }
 

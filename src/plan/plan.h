@@ -3,12 +3,11 @@
  * Pure: no clock, lock, I/O or globals. The same function serves the core, `sluice plan` and the tests. It
  * starts with Belady's victims (1966: the furthest next use), which need the fewest copies. If launches then
  * stall, other choices are tried: copies have prices, which change at random from attempt to attempt, and the
- * victim is the chunk whose frame becomes free longest for the price of its copies (weighted caching). Half
- * of the attempts prefer the victims of a linear relaxation of a period (plan_relax.h). The fastest plan that
- * does not copy much more is kept. Chunks are evicted after their last use, in an order that keeps the link
- * busy. Fetches are issued in the order of their deadlines, each as soon as a frame is free that no earlier
- * deadline needs (Cao, Felten, Karlin, Li 1995). A plan does not know what follows its end: carry out the
- * first third of a plan for three periods, then plan again.
+ * victim is the chunk whose frame becomes free longest for the price of its copies (weighted caching). The
+ * fastest plan that does not copy much more is kept. Chunks are evicted after their last use, in an order
+ * that keeps the link busy. Fetches are issued in the order of their deadlines, each as soon as a frame is
+ * free that no earlier deadline needs (Cao, Felten, Karlin, Li 1995). A plan does not know what follows its
+ * end: carry out the first third of a plan for three periods, then plan again.
  */
 #ifndef SLUICE_PLAN_H
 #define SLUICE_PLAN_H
@@ -85,13 +84,11 @@ struct sl_plan {
  * search continues where it stopped. */
 struct sl_plan_lessons {
     double *rows; /* prices by launch; private to the planner */
-    struct sl_relaxation *relaxation;
     size_t launch_count;
     sl_tick first_tick;
     struct sl_way {
         double weight_of_rest, least_price; /* see plan_choose.h */
-        bool fills;  /* launches beyond the budget get a part of their missing chunks */
-        bool guided; /* prefers the relaxation's victims */
+        bool fills; /* launches beyond the budget get a part of their missing chunks */
     } best_way;
     unsigned idle;     /* consecutive plans without an improvement */
     double over_bytes; /* see plan_search.h */

@@ -144,7 +144,6 @@ struct chunk {
     uint32_t moment;  /* after its last use or death so far */
     uint32_t since;   /* when it last died, or became alive without a frame */
     uint32_t release; /* its last eviction; SL_NONE: none */
-    uint32_t access;  /* index of its last use among all accesses; SL_NONE: none */
     uint8_t content;
 };
 
@@ -178,17 +177,6 @@ static double deadline_of(const struct chooser *c, sl_chunk chunk, const struct 
     return first != SL_NONE ? window + c->start[first] : 2 * window;
 }
 
-/* The factor on a chunk's price by the guide. */
-static double guided(const struct chooser *c, sl_chunk chunk)
-{
-    static const double factors[] = {[SL_STAYS] = 1, [SL_MAY_LEAVE] = 0.3, [SL_LEAVES] = 0.05};
-    const struct sl_guide *guide = c->policy->guide;
-    uint32_t access = c->chunk[chunk].access;
-    if (!guide) return 1;
-    return factors[access == SL_NONE ? guide->by_chunk[chunk]
-                                     : guide->by_access[access % guide->access_count]];
-}
-
 static double price(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
 {
     const struct sl_choose_options *policy = c->policy;
@@ -196,7 +184,7 @@ static double price(const struct chooser *c, sl_chunk chunk, const struct prospe
     uint32_t next = p->next != SL_NONE ? p->next : c->outlook->first[chunk];
     double out = policy->least_price + policy->prices->out[p->moment];
     double in = p->death != SL_NONE || next == SL_NONE ? 0 : policy->least_price + policy->prices->in[next];
-    return (out * c->out_share + in * c->in_share) * guided(c, chunk);
+    return out * c->out_share + in * c->in_share;
 }
 
 static void may_leave(struct chooser *c, sl_chunk chunk, const struct prospect *p)
@@ -221,7 +209,7 @@ static bool evict_one(struct chooser *c, uint32_t launch, uint32_t request)
     x->release = c->choice->eviction_count;
     c->resident_bytes -= c->in->chunk_bytes[victim];
     c->choice->evictions[c->choice->eviction_count++] =
-        (struct sl_eviction){victim, x->moment, launch, request, x->access, kind};
+        (struct sl_eviction){victim, x->moment, launch, request, kind};
     return true;
 }
 
@@ -356,7 +344,6 @@ static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
             continue;
         }
         x->moment = t + 1;
-        x->access = access;
         struct prospect p = {c->outlook->next[access], c->outlook->death[access], t + 1, c->start[t + 1]};
         may_leave(c, use->chunk, &p);
     }
@@ -388,7 +375,7 @@ static void take_stock(struct chooser *c)
     double window = c->start[in->launch_count];
     for (uint32_t i = 0; i < in->chunk_count; i++) {
         struct chunk *x = &c->chunk[i];
-        x->release = x->access = SL_NONE;
+        x->release = SL_NONE;
         x->content = (uint8_t)in->content[i];
         /* The last use before the window is assumed where it would be if the window repeated. */
         double last = o->last[i] == SL_NONE ? -window : c->start[o->last[i] + 1] - window;

@@ -2,7 +2,7 @@
 #ifndef SLUICE_PLAN_CHOOSE_H
 #define SLUICE_PLAN_CHOOSE_H
 
-#include "plan/plan_relax.h"
+#include "plan/plan.h"
 #include "plan/plan_uses.h"
 
 /* The resident chunks that may be evicted. Live ones are ranked by the time for which the frame becomes free,
@@ -53,7 +53,6 @@ struct sl_eviction {
     uint32_t moment;          /* earliest: after the chunk's last use or its death */
     uint32_t launch;          /* the first launch that needs the room */
     uint32_t request;         /* the first request that needs it; SL_NONE: the budget shrank */
-    uint32_t access;          /* index of its last use among all accesses; SL_NONE: none in this window */
     enum sl_action_kind kind; /* EVICT or DISCARD */
 };
 
@@ -98,7 +97,6 @@ struct sl_prices {
 struct sl_choose_options {
     const struct sl_prices *prices; /* may be NULL */
     double least_price;             /* of a copy that nothing waits for; not 0 */
-    const struct sl_guide *guide;   /* its victims are cheaper; may be NULL */
     double weight_of_rest; /* weight of the time since the last use, in the time for which the frame counts as
                               free */
     /* The part of its missing chunks that a launch beyond the budget gets, as far as other chunks can be

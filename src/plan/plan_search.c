@@ -63,7 +63,7 @@ enum { PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking };
 
 static const double least_prices[] = {0.05, 0.1, 0.3, 1, 3};
 enum { LEAST_PRICES = sizeof least_prices / sizeof *least_prices };
-static const struct sl_way first_way = {.weight_of_rest = 0, .least_price = 0.1, .guided = true};
+static const struct sl_way first_way = {.weight_of_rest = 0, .least_price = 0.1};
 
 /* Rows of prices by launch: those of the best plan, and those being tried. */
 enum { BEST_IN, BEST_OUT, IN, OUT, ROWS };
@@ -76,9 +76,7 @@ struct search {
     struct sl_course course; /* of the last attempt */
     uint32_t length;         /* of each row: number of launches + 1 */
     double *rows[ROWS];
-    const struct sl_guide *guide; /* of the relaxation; may be NULL */
-    double more;                  /* bytes that a period may copy beyond the bound */
-    double part_of_lacking;       /* the best part without prices; or 1 */
+    double part_of_lacking; /* the best part without prices; or 1 */
     struct sl_way best_way;
     double over_bytes; /* what counts of the previous plans' excess bytes */
     unsigned idle;     /* previous plans in a row without an improvement */
@@ -104,7 +102,7 @@ static struct sl_copied copied(const struct search *s)
  * replace remote use, so their copies have no cost of their own. */
 static double cost_ns(const struct search *s)
 {
-    double excess = sl_excess_bytes(copied(s), s->belady), most = s->more;
+    double excess = sl_excess_bytes(copied(s), s->belady), most = 0;
     bool oversize = s->choice.oversize_launches != 0;
     if (oversize) most = MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first);
     if (excess > most) return INFINITY;
@@ -137,8 +135,7 @@ static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_be
     struct sl_choose_options policy = {.prices = &p,
                                        .weight_of_rest = way.weight_of_rest,
                                        .least_price = way.least_price,
-                                       .part_of_lacking = way.fills ? s->part_of_lacking : 0,
-                                       .guide = way.guided ? s->guide : NULL};
+                                       .part_of_lacking = way.fills ? s->part_of_lacking : 0};
     if (attempt(s, &policy, &plan)) return false;
     double cost = cost_ns(s);
     *is_best = cost < s->best_cost_ns && (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
@@ -178,8 +175,7 @@ static struct sl_way random_way(struct search *s)
 {
     return (struct sl_way){.weight_of_rest = random_share(s),
                            .least_price = least_prices[(int)(random_share(s) * LEAST_PRICES)],
-                           .fills = random_share(s) < 0.5,
-                           .guided = random_share(s) < 0.5};
+                           .fills = random_share(s) < 0.5};
 }
 
 /* Tries the best prices with random changes, and keeps them if the plan is faster: an evolution strategy with
@@ -222,7 +218,6 @@ static void remember(const struct search *s, struct sl_plan_lessons *lessons)
     if (!rows) return;
     memcpy(rows, s->rows[0], ROWS * (size_t)s->length * sizeof *rows);
     *lessons = (struct sl_plan_lessons){.rows = rows,
-                                        .relaxation = lessons->relaxation,
                                         .launch_count = s->in->launch_count,
                                         .first_tick = s->in->first_tick,
                                         .best_way = s->best_way,
@@ -244,27 +239,6 @@ static bool reserve_rows(struct search *s)
     return true;
 }
 
-/* Relaxes a repeating period as a whole. `period`: the launches from the last plan's begin to this one's; a
- * relaxation that still fits keeps its own period. */
-static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
-{
-    struct sl_relaxation *r = lessons->relaxation;
-    if (!SL_HAS(RELAXATION)) return;
-    double most_bytes = SL_MOST_BYTES * (s->belady.most - s->belady.first);
-    if (r && !sl_relaxation_fits(r, s->in, s->launch_ns, most_bytes)) {
-        sl_relaxation_delete(r);
-        r = NULL;
-    }
-    if (!r) r = sl_relaxation_new(s->in, s->launch_ns, period, most_bytes);
-    lessons->relaxation = r;
-    if (!r) return;
-    bool was_solved = sl_relaxation_is_solved(r);
-    if (!s->in->hurried) sl_relaxation_improve(r, s->in->attempts);
-    if (!was_solved && sl_relaxation_is_solved(r)) s->idle = 0;
-    s->guide = sl_relaxation_guide(r);
-    s->more = sl_relaxation_more_bytes(r);
-}
-
 /* Tries the best prices so far, then variants of them. */
 static void improve(struct search *s, struct sl_plan_lessons *lessons)
 {
@@ -275,7 +249,6 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     s->best_way = first_way;
     if (learned) {
         recall(s, lessons, period);
-        if (period) relax(s, lessons, period);
         if (!try_way(s, s->best_way, BEST_IN, &is_best)) return;
     }
     double known_ns = s->best_cost_ns;

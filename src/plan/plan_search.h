@@ -2,7 +2,7 @@
  * plan_schedule.h their times.
  *
  * How copies count when plans are compared by time. Belady's choice copies least. Other choices may copy a
- * little more, or much more if that saves enough time.
+ * little more, and once much more.
  *
  * The first two thirds of a window of three periods count, because what a plan saves near its end may have to
  * be paid directly after it. The first third may copy more, once: this moves other chunks to where a choice

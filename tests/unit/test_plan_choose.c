@@ -22,10 +22,10 @@ struct course {
     bool belady; /* victims are checked */
     struct chunk_now {
         bool resident, alive;
-        uint32_t moment;          /* after its last use here, or its death */
-        uint32_t since;           /* when it last died, or came to life, in host memory */
-        uint32_t access, release; /* its last; SL_NONE */
-        uint32_t next;            /* the launch that uses it next; SL_NONE */
+        uint32_t moment;  /* after its last use here, or its death */
+        uint32_t since;   /* when it last died, or came to life, in host memory */
+        uint32_t release; /* its last; SL_NONE */
+        uint32_t next;    /* the launch that uses it next; SL_NONE */
     } now[SCENE_CHUNKS];
     uint64_t resident_bytes;
     uint32_t evictions, requests, remotes; /* carried out so far */
@@ -78,7 +78,7 @@ static void evict(struct course *c, uint32_t launch)
 {
     const struct sl_eviction *e = &c->choice->evictions[c->evictions];
     struct chunk_now *x = &c->now[e->chunk];
-    assert_true(x->resident && e->launch == launch && e->moment == x->moment && e->access == x->access);
+    assert_true(x->resident && e->launch == launch && e->moment == x->moment);
     /* What makes room at the very beginning is not kept by the first launch. */
     if (e->request != SL_NONE) assert_false(uses(c->s, launch, e->chunk));
     assert_int_equal(e->kind, x->alive ? SL_ACTION_EVICT : SL_ACTION_DISCARD);
@@ -133,7 +133,6 @@ static void run(struct course *c, uint32_t t)
         x->next = c->outlook->next[access];
         if (x->resident) {
             x->moment = t + 1;
-            x->access = access;
         } else {
             in_bytes += x->alive ? part : 0;
             out_bytes += part;
@@ -161,11 +160,8 @@ static void check_choice(const struct scene *s, const struct sl_outlook *outlook
     for (sl_chunk i = 0; i < s->in.chunk_count; i++) {
         bool resident = s->content[i] >= SL_CONTENT_RESIDENT;
         bool alive = s->content[i] == SL_CONTENT_HOST || s->content[i] == SL_CONTENT_RESIDENT;
-        c.now[i] = (struct chunk_now){.resident = resident,
-                                      .alive = alive,
-                                      .access = SL_NONE,
-                                      .release = SL_NONE,
-                                      .next = outlook->first[i]};
+        c.now[i] = (struct chunk_now){
+            .resident = resident, .alive = alive, .release = SL_NONE, .next = outlook->first[i]};
         c.resident_bytes += resident ? s->bytes[i] : 0;
     }
     assert_int_equal(choice->room_bytes, (int64_t)s->in.budget_bytes - (int64_t)c.resident_bytes);
@@ -209,7 +205,7 @@ static double draw(uint64_t *seed)
     return random_below(seed, 101) / 100.0;
 }
 
-/* Prices and guides are advice: whatever they are, launches have what they need. */
+/* Prices are advice: whatever they are, launches have what they need. */
 static void any_prices_can_be_carried_out(void **state)
 {
     (void)state;
@@ -219,20 +215,15 @@ static void any_prices_can_be_carried_out(void **state)
         struct sl_outlook outlook;
         struct sl_choice choice;
         double in[SCENE_LAUNCHES + 1], out[SCENE_LAUNCHES + 1];
-        uint8_t by_access[SCENE_ACCESSES], by_chunk[SCENE_CHUNKS];
         scene_random(&s, &seed);
         assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
         for (uint32_t t = 0; t <= s.in.launch_count; t++) {
             in[t] = draw(&seed);
             out[t] = draw(&seed);
         }
-        for (int a = 0; a < SCENE_ACCESSES; a++) by_access[a] = (uint8_t)random_below(&seed, 3);
-        for (int c = 0; c < SCENE_CHUNKS; c++) by_chunk[c] = (uint8_t)random_below(&seed, 3);
-        struct sl_guide guide = {by_access, by_chunk, SCENE_ACCESSES};
         struct sl_prices prices = {in, out};
         struct sl_choose_options policy = {.prices = &prices,
                                            .least_price = 0.05,
-                                           .guide = random_below(&seed, 2) ? &guide : NULL,
                                            .weight_of_rest = draw(&seed),
                                            .part_of_lacking = draw(&seed)};
         assert_int_equal(sl_plan_choose(&s.in, &outlook, &policy, &choice), SL_OK);
@@ -269,7 +260,6 @@ static void the_cheaper_copy_leaves(void **state)
 {
     (void)state;
     double in[LETTERS] = {0}, out[LETTERS] = {0};
-    uint8_t by_access[LETTERS - 1] = {0}, by_chunk[4] = {0};
     struct sl_prices prices = {in, out};
     struct sl_choose_options policy = {.prices = &prices, .least_price = 0.1};
     assert_int_equal(first_victim(&(struct sl_choose_options){0}).chunk, A);
@@ -277,14 +267,6 @@ static void the_cheaper_copy_leaves(void **state)
     in[5] = 1;                                        /* whoever needs a waits for its copy */
     assert_int_equal(first_victim(&policy).chunk, B);
     out[2] = 3; /* but the copy out behind b's use costs more */
-    assert_int_equal(first_victim(&policy).chunk, A);
-    out[2] = 0;
-    in[5] = 0;
-    struct sl_guide guide = {by_access, by_chunk, LETTERS - 1};
-    policy.guide = &guide;
-    by_access[1] = SL_LEAVES; /* the relaxation has b leave behind its use at launch 1 */
-    assert_int_equal(first_victim(&policy).chunk, B);
-    by_access[0] = SL_LEAVES;
     assert_int_equal(first_victim(&policy).chunk, A);
 }
 

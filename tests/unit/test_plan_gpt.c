@@ -228,13 +228,9 @@ static void test_no_slower_without_durations(void **state)
 static void test_faster_where_the_link_is_busy_at_times(void **state)
 {
     (void)state;
-    struct golden golden[] = {{0.33, 1.611 * 0.93, 42.9, 43.1}};
+    static const struct golden golden[] = {{0.33, 1.611 * 0.93, 42.9, 43.1}};
     struct gpt_shape shape = gpt2_xl;
     shape.accumulate = 3;
-    check_steady(shape, true, golden, 1);
-    golden[0] = (struct golden){0.25, 1.249 * 0.9, 33.1, 40.7};
-    shape.accumulate = 1;
-    shape.sweep = true;
     check_steady(shape, true, golden, 1);
 }
 
