@@ -30,15 +30,16 @@ void sl_victims_free(struct sl_victims *v)
     *v = (struct sl_victims){0};
 }
 
-/* The highest class whose price is not above `price`. */
+/* The highest class whose price is not above `price`. Without branches, because prices differ. */
 static uint32_t class_of(const struct sl_victims *v, double price)
 {
-    uint32_t low = 0, high = SL_PRICE_CLASSES;
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-        *(v->price[middle] <= price ? &low : &high) = middle;
+    uint32_t class = 0;
+    _Static_assert(SL_PRICE_CLASSES <= 64, "steps of 32 and less reach each class");
+    for (uint32_t step = 32; step; step /= 2) {
+        uint32_t next = class + step < SL_PRICE_CLASSES ? class + step : class;
+        class = v->price[next] <= price ? next : class;
     }
-    return low;
+    return class;
 }
 
 static bool before(const struct sl_candidate *a, const struct sl_candidate *b)
