@@ -282,7 +282,7 @@ static bool name_number(struct sl_placement *placement, uint32_t site, uint32_t 
 {
     uint32_t name = placement->slots[s].stands_for ? add_slot(placement, placement->slots[s].key) : s;
     if (name == SL_NONE) return false;
-    placement->names.sites[site].names[number] = name;
+    placement->names.sites[site].numbers[number].name = name;
     placement->slots[name].stands_for = number + 1;
     return true;
 }
@@ -296,7 +296,8 @@ static void begin_number(struct sl_placement *placement, uint32_t s)
     uint32_t number =
         sl_site_names_take(&placement->names, site, s, slot->bytes, expected_number(placement, slot));
     if (number == SL_NONE) return;
-    if (placement->names.sites[site].names[number] == SL_NONE && !name_number(placement, site, number, s))
+    if (placement->names.sites[site].numbers[number].name == SL_NONE &&
+        !name_number(placement, site, number, s))
         sl_site_names_give_back(&placement->names, site, number);
     else
         placement->slots[s].number_of_site = number + 1;
@@ -310,9 +311,11 @@ static void end_number(struct sl_placement *placement, uint32_t s)
     if (!slot->number_of_site) return;
     sl_site_names_give_back(&placement->names, site, slot->number_of_site - 1);
     const struct sl_site_sizes *sizes = &placement->names.sites[site];
-    for (uint32_t n = slot->number_of_site - 1;
-         !sizes->by_number && n < sizes->count && sizes->live[n] != SL_NONE; n++)
-        placement->slots[sizes->live[n]].number_of_site = n + 1;
+    for (uint32_t n = slot->number_of_site - 1; !sizes->by_number && n < sizes->live_count; n++) {
+        struct sl_slot *younger = &placement->slots[sizes->numbers[n].live];
+        if (younger->number_of_site == n + 1) break;
+        younger->number_of_site = n + 1;
+    }
     slot->number_of_site = 0;
 }
 
@@ -320,7 +323,8 @@ uint32_t sl_slot_name(const struct sl_placement *placement, uint32_t s)
 {
     const struct sl_slot *slot = &placement->slots[s];
     const struct sl_slot_key *key = &placement->keys[slot->key];
-    if (slot->number_of_site) return placement->names.sites[key->site_index].names[slot->number_of_site - 1];
+    if (slot->number_of_site)
+        return placement->names.sites[key->site_index].numbers[slot->number_of_site - 1].name;
     return slot->live && goes_by_age(key) ? key->slots[slot->age] : s;
 }
 
@@ -337,14 +341,16 @@ uint64_t sl_name_most_bytes(const struct sl_placement *placement, uint32_t name)
 {
     const struct sl_slot *slot = &placement->slots[name];
     if (!slot->stands_for) return 0;
-    return placement->names.sites[placement->keys[slot->key].site_index].most_bytes[slot->stands_for - 1];
+    return placement->names.sites[placement->keys[slot->key].site_index]
+        .numbers[slot->stands_for - 1]
+        .most_bytes;
 }
 
 uint32_t sl_slot_named(const struct sl_placement *placement, uint32_t name)
 {
     const struct sl_slot *slot = &placement->slots[name];
     const struct sl_slot_key *key = &placement->keys[slot->key];
-    if (slot->stands_for) return placement->names.sites[key->site_index].live[slot->stands_for - 1];
+    if (slot->stands_for) return placement->names.sites[key->site_index].numbers[slot->stands_for - 1].live;
     if (!goes_by_age(key)) return slot->live ? name : SL_NONE;
     return slot->ordinal < key->live_count ? key->by_age[slot->ordinal] : SL_NONE;
 }

@@ -8,14 +8,11 @@
 /* Sizes vary once so many came, and more than a part of the sites, from sites to which later steps brought so
  * many times as many sizes as the first one: that a round's last batch is smaller is no reason. */
 enum { TIMES_AS_MANY = 2, LEAST_MORE_SIZES = 16, PART_OF_SITES = 4 };
+#define MOST_YOUNGER 256 /* numbers that a free shifts */
 
 void sl_site_names_free(struct sl_site_names *names)
 {
-    for (uint32_t i = 0; i < names->count; i++) {
-        free(names->sites[i].names);
-        free(names->sites[i].live);
-        free(names->sites[i].most_bytes);
-    }
+    for (uint32_t i = 0; i < names->count; i++) free(names->sites[i].numbers);
     free(names->sites);
     *names = (struct sl_site_names){0};
 }
@@ -56,18 +53,15 @@ void sl_site_names_note_free(struct sl_site_names *names, uint32_t site)
     if (site < names->count) names->sites[site].freed = true;
 }
 
-/* A number that is not in use, with room for its slot; SL_NONE: out of memory. */
+/* A number that is not in use; SL_NONE: out of memory. */
 static uint32_t unused_number(struct sl_site_sizes *site, uint32_t wanted)
 {
-    if (wanted < site->count && site->live[wanted] == SL_NONE) return wanted;
-    while (site->lowest_free < site->count && site->live[site->lowest_free] != SL_NONE) site->lowest_free++;
+    if (wanted < site->count && site->numbers[wanted].live == SL_NONE) return wanted;
+    while (site->lowest_free < site->count && site->numbers[site->lowest_free].live != SL_NONE)
+        site->lowest_free++;
     if (site->lowest_free < site->count) return site->lowest_free;
-    if (!sl_grow(&site->names, &site->names_capacity, site->count, sizeof *site->names) ||
-        !sl_grow(&site->live, &site->live_capacity, site->count, sizeof *site->live) ||
-        !sl_grow(&site->most_bytes, &site->most_capacity, site->count, sizeof *site->most_bytes))
-        return SL_NONE;
-    site->most_bytes[site->count] = 0;
-    site->names[site->count] = site->live[site->count] = SL_NONE;
+    if (!sl_grow(&site->numbers, &site->capacity, site->count, sizeof *site->numbers)) return SL_NONE;
+    site->numbers[site->count] = (struct sl_site_number){.name = SL_NONE, .live = SL_NONE};
     return site->count++;
 }
 
@@ -75,26 +69,35 @@ uint32_t sl_site_names_take(struct sl_site_names *names, uint32_t site, uint32_t
                             uint32_t wanted)
 {
     struct sl_site_sizes *sizes = &names->sites[site];
-    uint32_t number = unused_number(sizes, sizes->by_number ? wanted : SL_NONE);
-    if (number == SL_NONE) return SL_NONE;
-    sizes->live[number] = slot;
-    if (bytes > sizes->most_bytes[number]) sizes->most_bytes[number] = bytes;
-    return number;
+    uint32_t n = unused_number(sizes, sizes->by_number ? wanted : SL_NONE);
+    if (n == SL_NONE) return SL_NONE;
+    struct sl_site_number *number = &sizes->numbers[n];
+    number->live = slot;
+    if (bytes > number->most_bytes) number->most_bytes = bytes;
+    sizes->live_count++;
+    return n;
 }
 
 void sl_site_names_give_back(struct sl_site_names *names, uint32_t site, uint32_t number)
 {
     struct sl_site_sizes *sizes = &names->sites[site];
-    if (!SL_CHECK(number < sizes->count && sizes->live[number] != SL_NONE)) return;
+    if (!SL_CHECK(number < sizes->count && sizes->numbers[number].live != SL_NONE)) return;
+    sizes->live_count--;
+    if (!sizes->by_number) {
+        /* Those in use are the lowest, so the youngest has the last one. */
+        uint32_t last = sizes->live_count;
+        if (last > number + MOST_YOUNGER) {
+            sizes->numbers[number].live = sizes->numbers[last].live;
+            number = last;
+        }
+        for (; number < last; number++) sizes->numbers[number].live = sizes->numbers[number + 1].live;
+    }
+    sizes->numbers[number].live = SL_NONE;
     if (number < sizes->lowest_free) sizes->lowest_free = number;
-    for (; !sizes->by_number && number + 1 < sizes->count && sizes->live[number + 1] != SL_NONE; number++)
-        sizes->live[number] = sizes->live[number + 1];
-    sizes->live[number] = SL_NONE;
 }
 
 uint32_t sl_site_names_freed(const struct sl_site_names *names, uint32_t site, uint32_t number)
 {
     const struct sl_site_sizes *sizes = &names->sites[site];
-    while (!sizes->by_number && number + 1 < sizes->count && sizes->live[number + 1] != SL_NONE) number++;
-    return sizes->names[number];
+    return sizes->numbers[sizes->by_number ? number : sizes->live_count - 1].name;
 }

@@ -10,14 +10,16 @@
 
 struct sl_site_names {
     struct sl_site_sizes {
-        uint64_t first_at;      /* allocations before its first one */
-        uint32_t sizes;         /* that it allocated in its first step */
-        uint32_t later;         /* further ones since */
-        bool freed;             /* one of its allocations was freed */
-        bool by_number;         /* not by age: it allocated more than tiny ones */
-        uint32_t *names, *live; /* by number: its representative; the live slot, or SL_NONE */
-        uint64_t *most_bytes;   /* by number: that an allocation had */
-        uint32_t count, names_capacity, live_capacity, most_capacity;
+        uint64_t first_at; /* allocations before its first one */
+        uint32_t sizes;    /* that it allocated in its first step */
+        uint32_t later;    /* further ones since */
+        bool freed;        /* one of its allocations was freed */
+        bool by_number;    /* not by age: it allocated more than tiny ones */
+        struct sl_site_number {
+            uint64_t most_bytes; /* that an allocation had */
+            uint32_t name, live; /* its representative; the live slot, or SL_NONE */
+        } * numbers;
+        uint32_t count, capacity, live_count;
         uint32_t lowest_free; /* all lower numbers are in use */
     } * sites;                /* by index of the site, see site_groups.h */
     uint32_t count, capacity;
@@ -46,7 +48,7 @@ static inline bool sl_site_varies(const struct sl_site_names *names, uint32_t si
 uint32_t sl_site_names_take(struct sl_site_names *names, uint32_t site, uint32_t slot, uint64_t bytes,
                             uint32_t wanted);
 /* Where all allocations of the site are tiny, their numbers are their ages: those of younger ones become less
- * by one, which the caller has to note. */
+ * by one, or, if there are many, the youngest gets this number. The caller has to note that. */
 void sl_site_names_give_back(struct sl_site_names *names, uint32_t site, uint32_t number);
 /* The name of an allocation with this number at its free: by age, that of the youngest. */
 uint32_t sl_site_names_freed(const struct sl_site_names *names, uint32_t site, uint32_t number);

@@ -210,10 +210,11 @@ static bool is_number_valid(const struct sl_placement *placement, const struct s
     if (!SL_HOLDS(site < names->count) || !SL_HOLDS(slot->stands_for <= names->sites[site].count) ||
         !SL_HOLDS(slot->number_of_site <= names->sites[site].count))
         return false;
-    if (slot->stands_for && !SL_HOLDS(names->sites[site].names[slot->stands_for - 1] == s)) return false;
+    if (slot->stands_for && !SL_HOLDS(names->sites[site].numbers[slot->stands_for - 1].name == s))
+        return false;
     if (!slot->number_of_site) return true;
-    uint32_t name = names->sites[site].names[slot->number_of_site - 1];
-    return SL_HOLDS(slot->live) && SL_HOLDS(names->sites[site].live[slot->number_of_site - 1] == s) &&
+    uint32_t name = names->sites[site].numbers[slot->number_of_site - 1].name;
+    return SL_HOLDS(slot->live) && SL_HOLDS(names->sites[site].numbers[slot->number_of_site - 1].live == s) &&
            SL_HOLDS(name < placement->slot_count) &&
            SL_HOLDS(placement->slots[name].stands_for == slot->number_of_site);
 }

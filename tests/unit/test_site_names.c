@@ -112,10 +112,10 @@ static void the_lowest_number_is_taken_unless_another_is_wanted(void **state)
     assert_int_equal(sl_site_names_take(&names, 0, 23, 50, SL_NONE), 3);
     assert_int_equal(sl_site_names_take(&names, 0, 24, 50, SL_NONE), 4);
     const struct sl_site_sizes *site = &names.sites[0];
-    assert_int_equal(site->names[2], SL_NONE); /* the caller's to choose */
-    assert_int_equal(site->live[2], 20);
-    assert_int_equal(site->most_bytes[2], 350);
-    assert_int_equal(site->most_bytes[1], 100);
+    assert_int_equal(site->numbers[2].name, SL_NONE); /* the caller's to choose */
+    assert_int_equal(site->numbers[2].live, 20);
+    assert_int_equal(site->numbers[2].most_bytes, 350);
+    assert_int_equal(site->numbers[1].most_bytes, 100);
     sl_site_names_free(&names);
 }
 
@@ -127,18 +127,28 @@ static void tiny_ones_are_numbered_by_age(void **state)
     assert_int_equal(sl_site_names_take(&names, 0, 5, 8, SL_NONE), 0);
     for (uint32_t step = 0; step < 5; step++) {
         assert_int_equal(sl_site_names_take(&names, 0, 10 + step, 8, 0), 1);
-        names.sites[0].names[1] = 10;
+        names.sites[0].numbers[1].name = 10;
         assert_int_equal(sl_site_names_freed(&names, 0, 0), 10); /* the youngest's */
         sl_site_names_give_back(&names, 0, 0);
-        assert_int_equal(names.sites[0].live[0], 10 + step);
-        assert_int_equal(names.sites[0].live[1], SL_NONE);
+        assert_int_equal(names.sites[0].numbers[0].live, 10 + step);
+        assert_int_equal(names.sites[0].numbers[1].live, SL_NONE);
     }
+    /* Where many are younger, the youngest takes the place. */
+    for (uint32_t n = 1; n < 400; n++)
+        assert_int_equal(sl_site_names_take(&names, 0, 100 + n, 8, SL_NONE), n);
+    sl_site_names_give_back(&names, 0, 300);
+    assert_int_equal(names.sites[0].numbers[300].live, 401);
+    sl_site_names_give_back(&names, 0, 7);
+    assert_int_equal(names.sites[0].numbers[7].live, 499);
+    assert_int_equal(names.sites[0].numbers[8].live, 108);
+    assert_int_equal(names.sites[0].numbers[398].live, SL_NONE);
+    while (names.sites[0].live_count > 1) sl_site_names_give_back(&names, 0, 1);
     /* Until one is larger. */
     assert_true(sl_site_names_note_size(&names, 0, false, 0));
     assert_int_equal(sl_site_names_take(&names, 0, 30, 1 << 20, SL_NONE), 1);
     sl_site_names_give_back(&names, 0, 0);
-    assert_int_equal(names.sites[0].live[0], SL_NONE);
-    assert_int_equal(names.sites[0].live[1], 30);
+    assert_int_equal(names.sites[0].numbers[0].live, SL_NONE);
+    assert_int_equal(names.sites[0].numbers[1].live, 30);
     sl_site_names_free(&names);
 }
 
