@@ -437,8 +437,9 @@ static void *launch_later(void *argument)
     pthread_barrier_wait(&later.turns);
     uint32_t count = WORDS, value = 1;
     void *parameters[] = {&later.memory, &count, &value};
-    for (int i = 0; i < LAUNCHES; i++)
+    for (int i = 0, refusals = 0; i < LAUNCHES; i++)
         if (cuLaunchKernel(later.add, WORDS / 256, 1, 1, 256, 1, 1, 0, later.stream, parameters, NULL)) {
+            assert_in_range(++refusals, 1, LAUNCHES); /* the next one's handle may be another */
             ok(cuCtxSetCurrent(primary));
             i--;
         }
