@@ -210,11 +210,6 @@ static enum sl_status thread_attach(void *self)
     return SL_CUDA_CHECK(cuda, cuda->driver->ctx_set_current(cuda->context), "cuCtxSetCurrent");
 }
 
-static void lost(void *self)
-{
-    sl_cuda_part(self);
-}
-
 static void close_backend(void *self)
 {
     struct sl_cuda *cuda = self;
@@ -327,7 +322,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
         .describe = describe,
         .place = place,
         .thread_attach = thread_attach,
-        .lost = lost,
+        .lost = sl_cuda_part,
         .close = close_backend,
     };
     return SL_OK;

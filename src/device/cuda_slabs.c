@@ -230,8 +230,9 @@ void sl_cuda_pinned_delete(void *self, uint64_t address, uint64_t bytes)
     sl_unreserve(address, bytes);
 }
 
-void sl_cuda_part(struct sl_cuda *cuda)
+void sl_cuda_part(void *self)
 {
+    const struct sl_cuda *cuda = self;
     pthread_mutex_lock(&all.lock);
     for (struct sl_cuda **at = &all.first; *at; at = &(*at)->next)
         if (*at == cuda) {

@@ -23,8 +23,9 @@ void sl_cuda_pinned_delete(void *self, uint64_t address, uint64_t bytes);
 /* From here on the backend's device may touch the other backends' slabs, and theirs its. Thread-safe. */
 void sl_cuda_join(struct sl_cuda *cuda);
 
-/* When its memory has ended, or before the backend is freed. Accepts one that did not join. Thread-safe. */
-void sl_cuda_part(struct sl_cuda *cuda);
+/* The function lost of struct sl_backend; also called before the backend is freed. Accepts one that did not
+ * join. Thread-safe. */
+void sl_cuda_part(void *self);
 
 /* The NUMA node nearest to the device, from the driver or else from the kernel; -1: neither knows it. Also -1
  * if the host has one node (`several` is false). But a node above 0 from the driver is returned in any case.

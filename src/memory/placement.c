@@ -7,7 +7,6 @@
 #include "base/grow.h"
 #include "memory/memory_valid.h"
 
-#define MOST_YOUNGER 256  /* slots that a free shifts in age; if there are more the youngest fills the gap */
 #define MOST_OF_OTHERS 64 /* free slots of other streams in a key before one of them is taken */
 
 void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes)
@@ -265,7 +264,7 @@ static void end_age(struct sl_placement *placement, uint32_t s)
     uint32_t age = placement->slots[s].age;
     if (!goes_by_age(key) || !SL_CHECK(age < key->live_count && key->by_age[age] == s)) return;
     key->live_count--;
-    if (key->live_count - age > MOST_YOUNGER) {
+    if (key->live_count - age > SL_MOST_YOUNGER) {
         key->by_age[age] = key->by_age[key->live_count];
         placement->slots[key->by_age[age]].age = age;
         return;

@@ -8,7 +8,6 @@
 /* Sizes vary once so many came, and more than a part of the sites, from sites to which later steps brought so
  * many times as many sizes as the first one: that a round's last batch is smaller is no reason. */
 enum { TIMES_AS_MANY = 2, LEAST_MORE_SIZES = 16, PART_OF_SITES = 4 };
-#define MOST_YOUNGER 256 /* numbers that a free shifts */
 
 void sl_site_names_free(struct sl_site_names *names)
 {
@@ -86,7 +85,7 @@ void sl_site_names_give_back(struct sl_site_names *names, uint32_t site, uint32_
     if (!sizes->by_number) {
         /* Those in use are the lowest, so the youngest has the last one. */
         uint32_t last = sizes->live_count;
-        if (last > number + MOST_YOUNGER) {
+        if (last > number + SL_MOST_YOUNGER) {
             sizes->numbers[number].live = sizes->numbers[last].live;
             number = last;
         }

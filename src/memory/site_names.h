@@ -8,6 +8,9 @@
 
 #include "base/types.h"
 
+/* Ages that a free shifts; if more are younger, the youngest fills the gap. */
+#define SL_MOST_YOUNGER 256
+
 struct sl_site_names {
     struct sl_site_sizes {
         uint64_t first_at; /* allocations before its first one */

@@ -102,13 +102,11 @@ static struct sl_copied copied(const struct search *s)
  * replace remote use, so their copies have no cost of their own. */
 static double cost_ns(const struct search *s)
 {
-    double excess = sl_excess_bytes(copied(s), s->belady), most = 0;
     bool oversize = s->choice.oversize_launches != 0;
-    if (oversize) most = MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first);
-    if (excess > most) return INFINITY;
-    double once = s->over_bytes > 0 ? sl_over_bytes(0, copied(s), s->belady) : 0;
-    if (once > excess) excess = once;
-    return sl_plan_cost_ns(s->course.most_ns, oversize ? 0 : excess, (double)s->in->in_bytes_per_s);
+    double most = oversize ? MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first) : 0;
+    if (sl_excess_bytes(copied(s), s->belady) > most) return INFINITY;
+    double once = s->over_bytes > 0 && !oversize ? sl_over_bytes(0, copied(s), s->belady) : 0;
+    return sl_plan_cost_ns(s->course.most_ns, once, (double)s->in->in_bytes_per_s);
 }
 
 static enum sl_status attempt(struct search *s, const struct sl_choose_options *policy, struct sl_plan *out)

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "tools/model/sorted.h"
+
 void measured_add(struct measured *measured, const struct model_duration *duration)
 {
     struct mean *mean = duration->idle ? &measured->idle : &measured->busy;
@@ -37,12 +39,6 @@ uint64_t measured_ns(const struct measured *measured, uint64_t submission)
 
 enum { LEAST_PAIRS = 16, MOST_APART = 64 /* launches: else it is likely that the host waited in between */ };
 
-static int by_value(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* Of two measured launches on idle streams each began when the host had enqueued it. */
 uint64_t measured_host_ns(const struct model *model, uint64_t sample_ns)
 {
@@ -57,10 +53,7 @@ uint64_t measured_host_ns(const struct model *model, uint64_t sample_ns)
         uint64_t ns = next->began_ns - last->began_ns;
         each[count++] = ns > sample_ns ? (ns - sample_ns) / launches : 0;
     }
-    if (count >= LEAST_PAIRS) {
-        qsort(each, count, sizeof(*each), by_value);
-        median = each[count / 2];
-    }
+    if (count >= LEAST_PAIRS && sort_by_key(each, count, sizeof(*each), 0)) median = each[count / 2];
     free(each);
     return median;
 }
