@@ -5,8 +5,10 @@ usage: test_growth.py BUILD STEPS PRESSED_STEPS
 
 A small trainer (workloads/mlp: allocation in stream order in every step, several streams, graphs) runs STEPS steps with
 everything resident, and PRESSED_STEPS with a budget below its need, each under some policies drawn by chance. What the
-process has is looked at when it prints its step, so at the same point of its work in every run.
+process has is looked at when it prints its step, so at the same point of its work in every run: its output is a pipe
+that holds one line, so the program cannot be more than two steps past the one it is looked at for.
 """
+import fcntl
 import json
 import os
 import random
@@ -26,23 +28,33 @@ def resources(pid):
             "descriptors": len(os.listdir(f"/proc/{pid}/fd"))}
 
 
+def lines_of(command, environment):
+    """Runs COMMAND and yields its process with each line that it writes, while it can write one more but no third."""
+    reader, writer = os.pipe2(os.O_CLOEXEC | os.O_DIRECT)  # a packet for each write(), each in a page of its own
+    with open(reader, "rb", buffering=0) as output:
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, os.sysconf("SC_PAGE_SIZE"))
+        with subprocess.Popen(command, env=environment, stdout=writer) as process:
+            os.close(writer)
+            while packet := output.read(os.sysconf("SC_PAGE_SIZE")):
+                for line in packet.decode().splitlines():
+                    yield process, line
+    assert process.returncode == 0, f"status {process.returncode}"
+
+
 def run(build, steps, arguments, variables, folder):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_", "MALLOC_"))}
     environment["LD_LIBRARY_PATH"] = os.path.join(build, "subprojects", "softcuda", "lib")
     environment["LD_PRELOAD"] = os.path.join(build, "shim", "libsluice.so")
     environment.update(variables)
     command = [os.path.join(build, "workloads", "mlp"), "--steps", str(steps)] + arguments
-    # Long before its end: the program goes on while it is looked at.
-    early, late = steps // 2, steps - max(steps // 100, 10)
+    early, late = steps // 2, steps - 10
     seen = {}
     statistics = os.path.join(folder, "statistics")
     environment["SLUICE_STATS"] = statistics
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
-            words = line.split()
-            if words[0] == "step" and int(words[1]) in (early, late):
-                seen[int(words[1])] = resources(process.pid)
-    assert process.returncode == 0, f"status {process.returncode}"
+    for process, line in lines_of(command, environment):
+        words = line.split()
+        if words[0] == "step" and int(words[1]) in (early, late):
+            seen[int(words[1])] = resources(process.pid)
     with open(statistics, encoding="utf-8") as file:
         symbols = json.load(file)["fed"]
     kept = [min(HISTORY_SYMBOLS, symbols * at // steps) for at in (early, late)]
