@@ -213,6 +213,7 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     }
     sl_frees_close(&core->reuse.frees, device_gone);
     sl_migrator_close(&core->migrator, device_gone);
+    sl_relayout_close(&core->planning.relayout);
     sl_forecast_close(&core->planning.forecast);
     sl_successors_delete(core->demand.successors);
     core->demand.successors = NULL;

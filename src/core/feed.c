@@ -34,6 +34,7 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
     bool hit = sl_history_feed(history, symbol, stream, core->policy->plans && core->streams.count > 1);
     if (hit && history->interleaved && core->symbols.records[symbol].kind == SL_SYMBOL_LAUNCH)
         hit = sl_planning_knows(&core->planning, sl_interleaver_history(history->interleaver, stream));
+    sl_relayout_came(&core->planning.relayout, symbol);
     bool ended = sl_history_count(history, hit);
     if (!hit) {
         if (expected != SL_NONE && core->budget.pressure) { /* else no plan depends on it */
@@ -57,7 +58,7 @@ void sl_core_forget(struct sl_core *core)
     sl_symbols_clear(&core->symbols);
     sl_samples_forget(&core->sampling);
     sl_successors_forget(core->demand.successors);
-    sl_relayout_forget(&core->planning.forecast.relayout);
+    sl_relayout_forget(&core->planning.relayout);
     core->planning.unlearn = true;
     sl_placement_forget(&core->placement);
     sl_scanner_forget(&core->scanner);

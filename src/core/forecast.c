@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "core/core.h"
 #include "launch/access.h"
 #include "move/migrator.h"
@@ -23,25 +24,6 @@
  * far are below 1/NEAR_PART. */
 enum { NEAR_LAUNCHES = 2, NEAR_PART = 12, NEAR_MOST_PART = 2 };
 
-static bool reserve(void *array, size_t *capacity, size_t wanted, size_t size)
-{
-    if (wanted <= *capacity) return true;
-    size_t larger = *capacity ? *capacity : 256;
-    while (larger < wanted) larger *= 2;
-    void *moved = realloc(*(void **)array, larger * size);
-    if (!moved) return false;
-    *(void **)array = moved;
-    *capacity = larger;
-    return true;
-}
-
-static void free_stock(struct sl_stock *stock)
-{
-    free(stock->bytes);
-    free(stock->content);
-    free(stock->live);
-}
-
 void sl_forecast_close(struct sl_forecast *forecast)
 {
     free(forecast->symbols);
@@ -49,48 +31,39 @@ void sl_forecast_close(struct sl_forecast *forecast)
     free(forecast->placed);
     free(forecast->placed_at_end);
     free(forecast->histories);
-    free(forecast->launches);
-    free(forecast->accesses);
-    free(forecast->deaths);
-    free_stock(&forecast->stock);
-    free_stock(&forecast->at_end);
+    sl_window_close(&forecast->window);
+    sl_stock_free(&forecast->at_end);
     free(forecast->stocked_at);
-    free(forecast->seen);
     *forecast = (struct sl_forecast){0};
-}
-
-static bool reserve_stock(struct sl_stock *stock, size_t capacity, size_t count)
-{
-    size_t each[3] = {capacity, capacity, capacity};
-    return reserve(&stock->bytes, &each[0], count, sizeof *stock->bytes) &&
-           reserve(&stock->content, &each[1], count, sizeof *stock->content) &&
-           reserve(&stock->live, &each[2], count, sizeof *stock->live);
-}
-
-static bool reserve_chunks(struct sl_forecast *forecast, size_t count)
-{
-    size_t before = forecast->chunk_capacity, marks = before, seen = before;
-    if (!reserve_stock(&forecast->stock, before, count) || !reserve_stock(&forecast->at_end, before, count) ||
-        !reserve(&forecast->stocked_at, &marks, count, sizeof *forecast->stocked_at) ||
-        !reserve(&forecast->seen, &seen, count, sizeof *forecast->seen))
-        return false;
-    memset(forecast->seen + before, 0, (seen - before) * sizeof *forecast->seen);
-    forecast->chunk_capacity = seen;
-    return true;
 }
 
 /* By slot; new entries belong to no forecast. */
 static bool reserve_places(struct sl_forecast *forecast)
 {
-    size_t before = forecast->place_capacity, placed = before, at_end = before,
-           count = forecast->core->placement.slot_count;
-    if (!reserve(&forecast->placed, &placed, count, sizeof *forecast->placed) ||
-        !reserve(&forecast->placed_at_end, &at_end, count, sizeof *forecast->placed_at_end))
+    uint32_t before = forecast->place_capacity, placed = before, at_end = before,
+             count = forecast->core->placement.slot_count;
+    if (!sl_grow_by(&forecast->placed, &placed, 0, count, sizeof *forecast->placed) ||
+        !sl_grow_by(&forecast->placed_at_end, &at_end, 0, count, sizeof *forecast->placed_at_end))
         return false;
     memset(forecast->placed + before, 0, (at_end - before) * sizeof *forecast->placed);
     memset(forecast->placed_at_end + before, 0, (at_end - before) * sizeof *forecast->placed);
     forecast->place_capacity = at_end;
     return true;
+}
+
+/* For so many predicted symbols, of which `launches` at most are launches in the window. */
+static bool reserve(struct sl_forecast *forecast, size_t symbols, size_t launches, size_t chunks)
+{
+    uint32_t count = (uint32_t)symbols, before = forecast->chunk_capacity;
+    if (!sl_grow_by(&forecast->symbols, &forecast->symbol_capacity, 0, count, sizeof *forecast->symbols) ||
+        !sl_grow_by(&forecast->notes, &forecast->note_capacity, 0, count, sizeof *forecast->notes) ||
+        !sl_grow_by(&forecast->histories, &forecast->history_capacity, 0, count,
+                    sizeof *forecast->histories) ||
+        !reserve_places(forecast) || !sl_stock_reserve(&forecast->at_end, before, chunks) ||
+        !sl_window_begin(&forecast->window, launches, chunks))
+        return false;
+    return sl_grow_by(&forecast->stocked_at, &forecast->chunk_capacity, 0, (uint32_t)chunks,
+                      sizeof *forecast->stocked_at);
 }
 
 static size_t window_for(size_t period)
@@ -133,14 +106,7 @@ static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
     believed -= skip;
     bool believed_on = believed >= first_part(wanted);
     if (!believed_on) wanted = window_for(believed);
-    if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
-        !reserve(&forecast->notes, &forecast->note_capacity, skip + wanted, sizeof *forecast->notes) ||
-        !reserve_places(forecast) ||
-        !reserve(&forecast->histories, &forecast->history_capacity, skip + wanted,
-                 sizeof *forecast->histories) ||
-        !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||
-        !reserve_chunks(forecast, chunks))
-        return SL_ERR_NO_MEMORY;
+    if (!reserve(forecast, skip + wanted, wanted, chunks)) return SL_ERR_NO_MEMORY;
     size_t count = predict(forecast, skip + wanted);
     if (count <= skip) return SL_ERR_UNSUPPORTED;
     memmove(forecast->symbols, forecast->symbols + skip, (count - skip) * sizeof *forecast->symbols);
@@ -149,16 +115,13 @@ static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
     forecast->believed_on = believed_on;
     forecast->end = believed_on || believed > forecast->count ? first_part(forecast->count) : believed;
     forecast->period = period;
-    forecast->chunks = chunks;
-    forecast->seen_before += forecast->launch_count + 1;
-    forecast->at = forecast->launch_count = forecast->access_count = forecast->death_count = 0;
-    forecast->served_launches = 0;
+    forecast->at = forecast->served_launches = 0;
     forecast->last_units = forecast->units;
     forecast->units = 0;
     return SL_OK;
 }
 
-static enum sl_status begin_now(struct sl_forecast *forecast)
+enum sl_status sl_forecast_begin(struct sl_forecast *forecast)
 {
     enum sl_status status = begin(forecast, 0);
     if (status) return status;
@@ -170,20 +133,12 @@ static enum sl_status begin_now(struct sl_forecast *forecast)
     return SL_OK;
 }
 
-enum sl_status sl_forecast_begin(struct sl_forecast *forecast)
-{
-    enum sl_status status = begin_now(forecast);
-    if (status == SL_OK && sl_relayout_is_due(&forecast->relayout, &forecast->core->history))
-        sl_relayout(&forecast->relayout, forecast->core, forecast->symbols, forecast->notes, forecast->count);
-    return status;
-}
-
 static bool may_continue(const struct sl_forecast *forecast)
 {
     return !forecast->core->history.interleaved &&
            forecast->position + forecast->end >= forecast->core->history.fed &&
            forecast->strays == forecast->core->history.strays &&
-           forecast->chunks == sl_arena_chunk_count(&forecast->core->arena);
+           forecast->window.chunks == sl_arena_chunk_count(&forecast->core->arena);
 }
 
 enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
@@ -193,16 +148,16 @@ enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
     if (!may_continue(forecast)) return SL_ERR_UNSUPPORTED;
     enum sl_status status = begin(forecast, (size_t)(position - forecast->core->history.fed));
     if (status) return status;
-    struct sl_stock stock = forecast->stock;
-    forecast->stock = forecast->at_end;
+    struct sl_stock stock = forecast->window.stock;
+    forecast->window.stock = forecast->at_end;
     forecast->at_end = stock;
     struct sl_forecast_place *placed = forecast->placed;
     forecast->placed = forecast->placed_at_end;
     forecast->placed_at_end = placed;
     forecast->first_tick = first_tick;
     forecast->position = position;
-    forecast->stocked = forecast->chunks;
-    memset(forecast->stocked_at, 0, forecast->chunks * sizeof *forecast->stocked_at);
+    forecast->stocked = forecast->window.chunks;
+    memset(forecast->stocked_at, 0, forecast->window.chunks * sizeof *forecast->stocked_at);
     return SL_OK;
 }
 
@@ -213,27 +168,33 @@ static void look_at(struct sl_forecast *forecast, size_t c)
     uint64_t held = atomic_load(&chunk->frame_bytes), bytes = atomic_load(&chunk->bytes);
     forecast->stocked_at[c] = (uint32_t)(forecast->core->history.fed - forecast->position);
     if (chunk->pinned) { /* pinned chunks are not planned */
-        forecast->stock.content[c] = SL_CONTENT_DEAD;
-        forecast->stock.bytes[c] = 0;
-        forecast->stock.live[c] = 0;
+        forecast->window.stock.content[c] = SL_CONTENT_DEAD;
+        forecast->window.stock.bytes[c] = 0;
+        forecast->window.stock.live[c] = 0;
         return;
     }
-    forecast->stock.content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
-    forecast->stock.bytes[c] = bytes > held ? bytes : held;
-    forecast->stock.live[c] = chunk->group != SL_NONE ? chunk->bitmap->count : bytes != 0;
+    forecast->window.stock.content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
+    forecast->window.stock.bytes[c] = bytes > held ? bytes : held;
+    forecast->window.stock.live[c] = chunk->group != SL_NONE ? chunk->bitmap->count : bytes != 0;
 }
 
 /* Marks chunks of unused slabs from `c` on, and returns the first chunk behind them. */
 static size_t look_at_unused(struct sl_forecast *forecast, size_t c)
 {
-    size_t end = sl_arena_skip_unused(&forecast->core->arena, c, forecast->chunks);
+    size_t end = sl_arena_skip_unused(&forecast->core->arena, c, forecast->window.chunks);
     for (size_t i = c; i < end; i++) {
         forecast->stocked_at[i] = (uint32_t)(forecast->core->history.fed - forecast->position);
-        forecast->stock.content[i] = SL_CONTENT_DEAD;
-        forecast->stock.bytes[i] = 0;
-        forecast->stock.live[i] = 0;
+        forecast->window.stock.content[i] = SL_CONTENT_DEAD;
+        forecast->window.stock.bytes[i] = 0;
+        forecast->window.stock.live[i] = 0;
     }
     return end;
+}
+
+static void look_at_next(struct sl_forecast *forecast)
+{
+    forecast->stocked = look_at_unused(forecast, forecast->stocked);
+    if (forecast->stocked < forecast->window.chunks) look_at(forecast, forecast->stocked++);
 }
 
 /* Whether the chunk's state was read after the current symbol had been fed, and so contains its effect. */
@@ -248,6 +209,7 @@ static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
 struct holder {
     const struct sl_slot *slot;
     uint64_t address;
+    uint32_t mover; /* see sl_forecast_record */
 };
 
 static struct holder holder_of(const struct sl_forecast *forecast, uint32_t name, uint32_t slot)
@@ -256,10 +218,11 @@ static struct holder holder_of(const struct sl_forecast *forecast, uint32_t name
     bool any_size = sl_name_is_of_any_size(placement, name);
     const struct sl_forecast_place *place = &forecast->placed[any_size ? name : slot];
     if (place->forecast == forecast->number)
-        return (struct holder){&placement->slots[any_size ? place->slot : slot], place->address};
+        return (struct holder){&placement->slots[any_size ? place->slot : slot], place->address,
+                               place->mover};
     uint32_t live = any_size ? sl_slot_named(placement, name) : SL_NONE;
     const struct sl_slot *own = &placement->slots[live != SL_NONE ? live : slot];
-    return (struct holder){own, own->address};
+    return (struct holder){own, own->address, SL_NONE};
 }
 
 static struct sl_chunk_range chunks_of(const struct sl_forecast *forecast, const struct holder *holder)
@@ -268,64 +231,57 @@ static struct sl_chunk_range chunks_of(const struct sl_forecast *forecast, const
                              holder->slot->bytes);
 }
 
-static size_t predict_alloc(struct sl_forecast *forecast, uint32_t name)
+static uint32_t slot_number(const struct sl_forecast *forecast, const struct holder *holder)
+{
+    return (uint32_t)(holder->slot - forecast->core->placement.slots);
+}
+
+static void add(struct sl_forecast *forecast, struct sl_window_step step, enum sl_status *status)
+{
+    if (!sl_window_add(&forecast->window, step)) *status = SL_ERR_NO_MEMORY;
+}
+
+/* Where the allocation of this name, which the current symbol is, will lie. */
+static struct holder place(struct sl_forecast *forecast, uint32_t name)
 {
     uint64_t note = forecast->notes[forecast->at];
+    uint32_t mover = forecast->mover_of ? forecast->mover_of[forecast->at] : SL_NONE;
+    struct sl_forecast_place *placed = &forecast->placed[name];
     if (note)
-        forecast->placed[name] =
-            (struct sl_forecast_place){forecast->number, sl_note_address(note), sl_note_slot(note)};
+        *placed =
+            (struct sl_forecast_place){forecast->number, sl_note_address(note), sl_note_slot(note), mover};
     struct holder holder = holder_of(forecast, name, name);
+    if (!note && mover != holder.mover)
+        *placed = (struct sl_forecast_place){forecast->number, holder.address, slot_number(forecast, &holder),
+                                             holder.mover = mover};
+    return holder;
+}
+
+static size_t predict_alloc(struct sl_forecast *forecast, uint32_t name, enum sl_status *status)
+{
+    struct holder holder = place(forecast, name);
     struct sl_chunk_range range = chunks_of(forecast, &holder);
-    for (uint32_t i = 0; i < range.count; i++) {
+    for (uint32_t i = 0; i < range.count && *status == SL_OK; i++) {
         sl_chunk c = range.first + i;
         uint64_t bytes =
             sl_suballocator_chunk_bytes(&forecast->core->arena, holder.address, holder.slot->bytes, i);
-        if (c >= forecast->chunks || is_past(forecast, c) ||
-            sl_arena_record(&forecast->core->arena, c)->pinned)
-            continue;
-        if (bytes > forecast->stock.bytes[c]) forecast->stock.bytes[c] = bytes;
-        forecast->stock.live[c]++;
+        if (c < forecast->window.chunks && !is_past(forecast, c) &&
+            !sl_arena_record(&forecast->core->arena, c)->pinned)
+            add(forecast, (struct sl_window_step){SL_WINDOW_ALLOC, holder.mover, c, bytes}, status);
     }
     return range.count;
 }
 
 static size_t predict_free(struct sl_forecast *forecast, uint32_t name, enum sl_status *status)
 {
-    struct sl_stock *stock = &forecast->stock;
     struct holder holder = holder_of(forecast, name, name);
     struct sl_chunk_range range = chunks_of(forecast, &holder);
-    if (!reserve(&forecast->deaths, &forecast->death_capacity, forecast->death_count + range.count,
-                 sizeof *forecast->deaths))
-        *status = SL_ERR_NO_MEMORY;
     for (uint32_t i = 0; i < range.count && *status == SL_OK; i++) {
         sl_chunk c = range.first + i;
-        if (c >= forecast->chunks || is_past(forecast, c)) continue;
-        if (stock->live[c] == 0 || --stock->live[c] > 0) continue;
-        if (forecast->launch_count > 0) {
-            forecast->deaths[forecast->death_count++] = c;
-            forecast->launches[forecast->launch_count - 1].death_count++;
-        } else if (stock->content[c] == SL_CONTENT_RESIDENT) {
-            stock->content[c] = SL_CONTENT_RESIDENT_DEAD;
-        } else if (stock->content[c] == SL_CONTENT_HOST) {
-            stock->content[c] = SL_CONTENT_DEAD;
-        }
+        if (c < forecast->window.chunks && !is_past(forecast, c))
+            add(forecast, (struct sl_window_step){SL_WINDOW_FREE, holder.mover, c, 0}, status);
     }
     return range.count;
-}
-
-/* The last launch uses `bytes` bytes of the chunk. */
-static void add_use(struct sl_forecast *forecast, sl_chunk c, uint64_t bytes)
-{
-    struct sl_forecast_seen *seen = &forecast->seen[c];
-    uint64_t mark = forecast->seen_before + forecast->launch_count;
-    if (seen->mark != mark) {
-        *seen = (struct sl_forecast_seen){mark, (uint32_t)forecast->access_count};
-        forecast->accesses[forecast->access_count++] = (struct sl_plan_access){c, bytes};
-        forecast->launches[forecast->launch_count - 1].access_count++;
-        return;
-    }
-    struct sl_plan_access *access = &forecast->accesses[seen->access];
-    access->bytes += bytes;
 }
 
 /* Adds the accesses of a launch with this symbol to the last launch. */
@@ -337,22 +293,22 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum 
         const struct sl_placement *placement = &forecast->core->placement;
         struct sl_access access = forecast->core->symbols.accesses[record->first_access + a];
         struct holder holder = holder_of(forecast, access.name, access.slot);
-        access.slot = (uint32_t)(holder.slot - placement->slots);
+        access.slot = slot_number(forecast, &holder);
         uint64_t bytes = sl_access_end(placement, &access) - access.offset;
         struct sl_chunk_range range =
             sl_slot_chunks_at(placement, holder.slot, holder.address, access.offset, bytes);
         uint64_t at = holder.address + access.offset;
-        if (!reserve(&forecast->accesses, &forecast->access_capacity, forecast->access_count + range.count,
-                     sizeof *forecast->accesses)) {
-            *status = SL_ERR_NO_MEMORY;
-            return units;
-        }
         units += 4 + range.count;
-        for (uint32_t i = 0; i < range.count; i++) {
+        for (uint32_t i = 0; i < range.count && *status == SL_OK; i++) {
             sl_chunk c = range.first + i;
-            if (c >= forecast->chunks || (forecast->stock.live[c] == 0 && !is_past(forecast, c))) continue;
-            add_use(forecast, c, sl_part_in_chunk(&forecast->core->arena, at, bytes, i));
+            if (c >= forecast->window.chunks) continue;
+            add(forecast,
+                (struct sl_window_step){is_past(forecast, c) ? SL_WINDOW_USE_PAST : SL_WINDOW_USE,
+                                        holder.mover, c,
+                                        sl_part_in_chunk(&forecast->core->arena, at, bytes, i)},
+                status);
         }
+        if (*status) return units;
     }
     return units;
 }
@@ -360,7 +316,8 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum 
 /* Adds the chunks of the stream history's next launches to the last launch, because those may come early. */
 static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_status *status)
 {
-    struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
+    struct sl_window *window = &forecast->window;
+    struct sl_plan_launch *launch = &window->launches[window->launch_count - 1];
     uint64_t budget =
         sl_budget_bytes(&forecast->core->budget) / forecast->core->arena.chunk_bytes; /* chunks */
     size_t units = 0, found = 0;
@@ -374,7 +331,7 @@ static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_st
         if (found++ && before >= budget / NEAR_PART) break;
         units += add_accesses(forecast, symbol, status);
         if (*status == SL_OK && launch->access_count <= budget / NEAR_MOST_PART) continue;
-        forecast->access_count -= launch->access_count - before;
+        window->access_count -= launch->access_count - before;
         launch->access_count = before;
         break;
     }
@@ -384,14 +341,12 @@ static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_st
 static size_t predict_launch(struct sl_forecast *forecast, sl_symbol symbol, enum sl_status *status)
 {
     uint8_t history = forecast->histories[forecast->at];
-    forecast->histories[forecast->launch_count] = history;
-    forecast->symbols[forecast->launch_count] = symbol;
-    forecast->launches[forecast->launch_count++] = (struct sl_plan_launch){
-        .first_access = (uint32_t)forecast->access_count,
-        .first_death = (uint32_t)forecast->death_count,
-        .duration_ns = sl_durations_ns(&forecast->core->sampling.durations, symbol,
-                                       forecast->core->symbols.records[symbol].kernel),
-    };
+    struct sl_window *window = &forecast->window;
+    uint64_t duration_ns = sl_durations_ns(&forecast->core->sampling.durations, symbol,
+                                           forecast->core->symbols.records[symbol].kernel);
+    forecast->histories[window->launch_count] = history;
+    forecast->symbols[window->launch_count] = symbol;
+    add(forecast, (struct sl_window_step){SL_WINDOW_LAUNCH, SL_NONE, SL_NONE, duration_ns}, status);
     size_t units = add_accesses(forecast, symbol, status);
     if (forecast->interleaved && *status == SL_OK) units += add_near(forecast, history, status);
     return units;
@@ -403,10 +358,12 @@ static void reach_end(struct sl_forecast *forecast)
     forecast->end = forecast->at;
     if (forecast->believed_on && forecast->count > PERIODS * forecast->end)
         forecast->count = PERIODS * forecast->end;
-    forecast->served_launches = forecast->launch_count;
-    memcpy(forecast->at_end.bytes, forecast->stock.bytes, forecast->chunks * sizeof *forecast->stock.bytes);
+    forecast->served_launches = forecast->window.launch_count;
+    memcpy(forecast->at_end.bytes, forecast->window.stock.bytes,
+           forecast->window.chunks * sizeof *forecast->window.stock.bytes);
     memcpy(forecast->placed_at_end, forecast->placed, forecast->place_capacity * sizeof *forecast->placed);
-    memcpy(forecast->at_end.live, forecast->stock.live, forecast->chunks * sizeof *forecast->stock.live);
+    memcpy(forecast->at_end.live, forecast->window.stock.live,
+           forecast->window.chunks * sizeof *forecast->window.stock.live);
 }
 
 static size_t predict_symbol(struct sl_forecast *forecast, enum sl_status *status)
@@ -414,33 +371,30 @@ static size_t predict_symbol(struct sl_forecast *forecast, enum sl_status *statu
     sl_symbol symbol = forecast->symbols[forecast->at];
     const struct sl_symbol_record *record = &forecast->core->symbols.records[symbol];
     if (record->kind == SL_SYMBOL_LAUNCH) return predict_launch(forecast, symbol, status);
-    return record->kind == SL_SYMBOL_ALLOC ? predict_alloc(forecast, record->slot)
+    return record->kind == SL_SYMBOL_ALLOC ? predict_alloc(forecast, record->slot, status)
                                            : predict_free(forecast, record->slot, status);
 }
 
 static bool is_end(const struct sl_forecast *forecast)
 {
     if (forecast->at >= forecast->end) return forecast->at == forecast->end;
-    return forecast->at >= forecast->period && forecast->access_count >= MOST_ACCESSES;
+    return forecast->at >= forecast->period && forecast->window.access_count >= MOST_ACCESSES;
 }
 
 bool sl_forecast_step(struct sl_forecast *forecast, size_t units, enum sl_status *status)
 {
     size_t done = 0;
     *status = SL_OK;
-    for (; forecast->stocked < forecast->chunks && done < units; done++) {
-        forecast->stocked = look_at_unused(forecast, forecast->stocked);
-        if (forecast->stocked < forecast->chunks) look_at(forecast, forecast->stocked++);
-    }
-    while (forecast->stocked == forecast->chunks && forecast->at < forecast->count && done < units) {
+    for (; forecast->stocked < forecast->window.chunks && done < units; done++) look_at_next(forecast);
+    while (forecast->stocked == forecast->window.chunks && forecast->at < forecast->count && done < units) {
         if (is_end(forecast)) reach_end(forecast);
         done += 4 + predict_symbol(forecast, status);
         if (*status) return true;
         forecast->at++;
     }
     forecast->units += done;
-    if (forecast->stocked < forecast->chunks || forecast->at < forecast->count) return false;
-    if (forecast->launch_count == 0) *status = SL_ERR_UNSUPPORTED;
+    if (forecast->stocked < forecast->window.chunks || forecast->at < forecast->count) return false;
+    if (forecast->window.launch_count == 0) *status = SL_ERR_UNSUPPORTED;
     if (forecast->served_launches == 0) reach_end(forecast);
     return true;
 }
@@ -453,16 +407,8 @@ static unsigned attempts(const struct sl_forecast *forecast)
 
 struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
 {
-    return (struct sl_plan_input){
+    struct sl_plan_input input = {
         .first_tick = forecast->first_tick,
-        .launches = forecast->launches,
-        .launch_count = forecast->launch_count,
-        .believed = forecast->believed_on ? forecast->launch_count : forecast->served_launches,
-        .accesses = forecast->accesses,
-        .deaths = forecast->deaths,
-        .chunk_count = forecast->chunks,
-        .chunk_bytes = forecast->stock.bytes,
-        .content = forecast->stock.content,
         .histories = forecast->interleaved ? forecast->histories : NULL,
         .symbols = forecast->symbols,
         .when = forecast->core->policy->when,
@@ -471,21 +417,18 @@ struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
         .in_bytes_per_s = forecast->core->migrator.link_in_bytes_per_s,
         .out_bytes_per_s = forecast->core->migrator.link_out_bytes_per_s,
     };
+    sl_window_fill(&forecast->window, &input);
+    input.believed = forecast->believed_on ? input.launch_count : forecast->served_launches;
+    return input;
 }
 
-uint64_t sl_forecast_time_ns(struct sl_forecast *trial, const uint64_t *notes, size_t count,
-                             unsigned most_attempts)
+enum sl_status sl_forecast_record(struct sl_forecast *forecast, const uint32_t *mover_of)
 {
-    struct sl_plan plan;
-    enum sl_status status = begin_now(trial);
-    if (status || trial->count != count) return UINT64_MAX;
-    memcpy(trial->notes, notes, count * sizeof *notes);
-    sl_forecast_step(trial, SIZE_MAX, &status);
-    if (status) return UINT64_MAX;
-    struct sl_plan_input input = sl_forecast_input(trial);
-    if (input.attempts > most_attempts) input.attempts = most_attempts;
-    if (sl_plan_make(&input, NULL, &plan)) return UINT64_MAX;
-    uint64_t time_ns = plan.seconds_ns;
-    sl_plan_free(&plan);
-    return time_ns;
+    enum sl_status status = SL_OK;
+    while (forecast->stocked < forecast->window.chunks) look_at_next(forecast);
+    if (!sl_window_record(&forecast->window)) return SL_ERR_NO_MEMORY;
+    forecast->mover_of = mover_of;
+    sl_forecast_step(forecast, SIZE_MAX, &status);
+    forecast->mover_of = NULL;
+    return status;
 }

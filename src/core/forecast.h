@@ -4,22 +4,13 @@
 #ifndef SLUICE_FORECAST_H
 #define SLUICE_FORECAST_H
 
-#include "core/relayout.h"
-#include "plan/plan.h"
+#include "plan/window.h"
 
 struct sl_core;
-
-/* The state of the chunks at one time. */
-struct sl_stock {
-    uint64_t *bytes;
-    enum sl_chunk_content *content;
-    uint32_t *live; /* number of allocations in the chunk */
-};
 
 /* The memory is reused for the next forecast. */
 struct sl_forecast {
     struct sl_core *core; /* whose prediction it is */
-    struct sl_relayout relayout;
     sl_tick first_tick;
     uint64_t position;     /* symbols that the program had fed before the first one */
     uint64_t strays;       /* history->strays at the begin */
@@ -31,26 +22,20 @@ struct sl_forecast {
     bool believed_on; /* the prediction is trusted beyond the end, so chunks are fetched for later launches,
                          too */
     size_t period;
-    size_t chunks, stocked; /* number of chunks; of those, whose state was read */
-    struct sl_plan_launch *launches;
-    struct sl_plan_access *accesses;
-    sl_chunk *deaths;
-    size_t launch_count, access_count, death_count, served_launches;
-    struct sl_stock stock, at_end; /* the planner fills in at_end.content */
-    uint32_t *stocked_at; /* by chunk: symbols of the forecast that had been fed when its state was read */
-    struct sl_forecast_seen {
-        uint64_t mark;   /* the last launch that uses the chunk */
-        uint32_t access; /* its access to the chunk */
-    } * seen;
+    struct sl_window window;
+    size_t stocked; /* the number of chunks whose state was read */
+    uint32_t served_launches;
+    struct sl_stock at_end; /* the planner fills in at_end.content */
+    uint32_t *stocked_at;   /* by chunk: symbols of the forecast that had been fed when its state was read */
     struct sl_forecast_place {
         uint64_t forecast, address; /* number of the forecast that set this; the place */
         uint32_t slot;              /* that lies there */
+        uint32_t mover;             /* see sl_forecast_record */
     } * placed, *placed_at_end;     /* by name: the predicted place of its allocation */
     uint64_t number;                /* of this forecast */
-    uint64_t seen_before;           /* marks of `seen` up to this are from earlier forecasts */
     size_t units, last_units;       /* work done for this forecast and for the previous one */
-    size_t symbol_capacity, note_capacity, place_capacity, history_capacity, launch_capacity, access_capacity,
-        death_capacity, chunk_capacity;
+    const uint32_t *mover_of;       /* see sl_forecast_record; or NULL */
+    uint32_t symbol_capacity, note_capacity, place_capacity, history_capacity, chunk_capacity;
 };
 
 /* The number of symbols that a plan begun now would serve, if enough are predicted. */
@@ -71,11 +56,9 @@ bool sl_forecast_step(struct sl_forecast *forecast, size_t units, enum sl_status
  * ahead. */
 struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast);
 
-/* The predicted time of the launches, by a plan made now with so many attempts at most, if allocations lie
- * where the `count` notes say. The notes must be for a forecast that began at the same point. UINT64_MAX:
- * unknown. */
-uint64_t sl_forecast_time_ns(struct sl_forecast *trial, const uint64_t *notes, size_t count,
-                             unsigned most_attempts);
+/* Makes the whole forecast, which was only begun, and records its window. `mover_of`: by symbol, the number
+ * of its allocation among those that may move, or SL_NONE. */
+enum sl_status sl_forecast_record(struct sl_forecast *forecast, const uint32_t *mover_of);
 
 void sl_forecast_close(struct sl_forecast *forecast);
 

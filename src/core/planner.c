@@ -13,11 +13,14 @@
 #include "plan/plan.h"
 
 enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
+enum { SPARE = 8 }; /* a flag beside the state: there is work for spare time */
 
 struct sl_planner {
     pthread_t thread;
-    bool here;               /* there is no thread */
-    _Atomic uint32_t state;  /* the futex word */
+    bool here;                /* there is no thread */
+    _Atomic uint32_t state;   /* the futex word */
+    bool (*step)(void *self); /* work for spare time; the thread's while there is some */
+    void *self;
     struct sl_plan_job job;  /* the caller's in state MADE, else the thread's */
     struct sl_plan_job next; /* the caller's, except in state TO_MAKE */
     struct sl_pace pace;
@@ -75,32 +78,51 @@ static void make_next(struct sl_planner *planner)
     sl_pace_made(&planner->pace, job->cpu_ns, part * (double)job->plan.seconds_ns, job->input.hurried);
 }
 
+/* From `from` to `to`, unless another thread has changed the state. */
+static void change(struct sl_planner *planner, enum state from, enum state to)
+{
+    uint32_t state = atomic_load(&planner->state);
+    while ((state & ~(uint32_t)SPARE) == from &&
+           !atomic_compare_exchange_weak(&planner->state, &state, to | (state & SPARE))) {
+    }
+}
+
 static void *work(void *argument)
 {
     struct sl_planner *planner = argument;
     for (;;) {
         uint32_t state = atomic_load(&planner->state);
-        switch (state) {
+        switch (state & ~(uint32_t)SPARE) {
         case STOPPING:
             return NULL;
         case TO_MAKE:
             make_next(planner);
-            atomic_compare_exchange_strong(&planner->state, &state, MADE);
+            change(planner, TO_MAKE, MADE);
             break;
         case TO_FREE:
             sl_plan_job_free(&planner->job);
-            atomic_compare_exchange_strong(&planner->state, &state, FREE);
+            change(planner, TO_FREE, FREE);
             break;
         default:
-            syscall(SYS_futex, &planner->state, FUTEX_WAIT_PRIVATE, state, NULL, NULL, 0);
+            if (!(state & SPARE))
+                syscall(SYS_futex, &planner->state, FUTEX_WAIT_PRIVATE, state, NULL, NULL, 0);
+            else if (!planner->step(planner->self))
+                atomic_fetch_and(&planner->state, ~(uint32_t)SPARE);
         }
     }
 }
 
-static void set_state(struct sl_planner *planner, enum state state)
+static void wake(struct sl_planner *planner)
 {
-    atomic_store(&planner->state, state);
     syscall(SYS_futex, &planner->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void set_state(struct sl_planner *planner, enum state to)
+{
+    uint32_t state = atomic_load(&planner->state);
+    while (!atomic_compare_exchange_weak(&planner->state, &state, to | (state & SPARE))) {
+    }
+    wake(planner);
 }
 
 enum sl_status sl_planner_start(bool here, struct sl_planner **out)
@@ -124,7 +146,7 @@ bool sl_planner_is_here(const struct sl_planner *planner)
 void sl_planner_stop(struct sl_planner *planner)
 {
     if (!planner) return;
-    if (planner->here || atomic_load(&planner->state) == STOPPING) return;
+    if (planner->here || (atomic_load(&planner->state) & ~(uint32_t)SPARE) == STOPPING) return;
     set_state(planner, STOPPING);
     pthread_join(planner->thread, NULL);
 }
@@ -148,7 +170,7 @@ void sl_planner_begin(struct sl_planner *planner, const struct sl_plan_job *job)
 
 bool sl_planner_is_busy(const struct sl_planner *planner)
 {
-    return atomic_load_explicit(&planner->state, memory_order_acquire) == TO_MAKE;
+    return (atomic_load_explicit(&planner->state, memory_order_acquire) & ~(uint32_t)SPARE) == TO_MAKE;
 }
 
 struct sl_plan_job *sl_planner_job(struct sl_planner *planner)
@@ -162,4 +184,17 @@ void sl_planner_end(struct sl_planner *planner)
         sl_plan_job_free(&planner->job);
     else
         set_state(planner, TO_FREE);
+}
+
+void sl_planner_begin_spare(struct sl_planner *planner, bool (*step)(void *self), void *self)
+{
+    planner->step = step;
+    planner->self = self;
+    atomic_fetch_or(&planner->state, SPARE);
+    wake(planner);
+}
+
+bool sl_planner_has_spare(const struct sl_planner *planner)
+{
+    return atomic_load_explicit(&planner->state, memory_order_acquire) & SPARE;
 }

@@ -43,6 +43,11 @@ struct sl_plan_job *sl_planner_job(struct sl_planner *planner);
 /* Frees the finished job. Precondition: not busy, and there is a job. */
 void sl_planner_end(struct sl_planner *planner);
 
+/* Lets the thread call `step` with `self` while there is no job, until it returns false. Preconditions: there
+ * is a thread, and it has no such work. */
+void sl_planner_begin_spare(struct sl_planner *planner, bool (*step)(void *self), void *self);
+bool sl_planner_has_spare(const struct sl_planner *planner);
+
 /* Makes the job in the calling thread. */
 void sl_plan_job_make(struct sl_plan_job *job);
 void sl_plan_job_free(struct sl_plan_job *job); /* zeroes it; accepts a zeroed one */

@@ -81,16 +81,30 @@ static bool delay_first(struct sl_planning *planning)
     return (double)(fed - planning->first_from) < late;
 }
 
-/* Whether enough launches came since the last plan was begun for another one of where allocations lie now:
- * where sizes vary, many may lie in other chunks than that one knows. */
+/* Whether another plan is needed for where allocations will lie, or lie now: where sizes vary, many may lie
+ * in other chunks than the last one knows, and it is worth another one after so many launches. */
 static bool has_strayed(const struct sl_planning *planning)
 {
     const struct sl_history *history = &planning->core->history;
+    if (planning->known_layouts != planning->relayout.done) return true;
     if (!history->vary || planning->forecast.strays == history->strays) return false;
     size_t between = planning->core->schedule.steps.serve / PART_BETWEEN_PLANS;
     if (between < LAUNCHES_BETWEEN_PLANS) between = LAUNCHES_BETWEEN_PLANS;
     if (between > MOST_BETWEEN_PLANS) between = MOST_BETWEEN_PLANS;
     return history->ticks.now >= planning->begun_at + between;
+}
+
+/* A thread of the planner's looks for places beside the launches. */
+static bool looks_for_places_itself(const struct sl_planning *planning)
+{
+    return planning->planner && !sl_planner_is_here(planning->planner);
+}
+
+/* When this launch gives allocations other places, the plan must know that before the next one. */
+static bool relays_now(struct sl_planning *planning)
+{
+    return !looks_for_places_itself(planning) &&
+           sl_relayout_is_due(&planning->relayout, &planning->core->history);
 }
 
 /* Returns whether a plan has to begin now. */
@@ -101,8 +115,7 @@ static bool find_time(struct sl_planning *planning)
     if (is_first_of_profile(planning)) return true;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
         return may_begin_anew(planning) && judge(planning) && !delay_first(planning);
-    if (planning->planner && sl_relayout_is_due(&planning->forecast.relayout, &planning->core->history))
-        return judge(planning);
+    if (planning->planner && relays_now(planning)) return judge(planning);
     size_t serve = schedule->steps.serve,
            lead = planning->lead_eighths ? serve * planning->lead_eighths / EIGHTHS : 1;
     if (has_strayed(planning)) return judge(planning);
@@ -123,6 +136,7 @@ static void note_begin(struct sl_planning *planning)
     if (!active) planning->begun_anew_at = planning->core->history.ticks.now;
     planning->known_mispredictions = planning->mispredictions;
     planning->known_cancelled = planning->cancelled;
+    planning->known_layouts = planning->relayout.done;
     planning->refusals = planning->came_count = planning->followed = 0;
 }
 
@@ -138,7 +152,8 @@ static bool holds(const struct sl_planning *planning)
  * are. */
 static enum sl_status begin_forecast(struct sl_planning *planning, bool may_continue)
 {
-    bool follows = may_continue && holds(planning);
+    bool follows = may_continue && holds(planning) && planning->known_layouts == planning->relayout.done;
+    if (relays_now(planning)) sl_relayout(&planning->relayout, planning->core, planning->planner);
     note_begin(planning);
     sl_extents_learn_if_due(&planning->core->scanner, planning->core->history.fed);
     planning->continues = follows && SL_HAS(CONTINUE) && sl_forecast_continue(&planning->forecast) == SL_OK;
@@ -280,16 +295,9 @@ static void plan_at_once(struct sl_planning *planning)
     sl_plan_job_free(&job);
 }
 
-/* When allocations get other places, the plan must know that before the next launch. */
-static bool must_be_at_once(const struct sl_planning *planning)
-{
-    return !planning->planner || is_first_of_profile(planning) ||
-           sl_relayout_is_due(&planning->forecast.relayout, &planning->core->history);
-}
-
 static void begin(struct sl_planning *planning)
 {
-    if (must_be_at_once(planning)) {
+    if (!planning->planner || is_first_of_profile(planning) || relays_now(planning)) {
         plan_at_once(planning);
         return;
     }
@@ -366,10 +374,14 @@ void sl_planning_go_on(struct sl_planning *planning)
         return;
     }
     if (!sl_planning_find_way(planning) || !sl_planning_knows_place(planning)) return;
+    sl_relayout_go_on(&planning->relayout, planning->planner);
     drop_what_strayed(planning);
-    if (!find_work(planning)) return;
+    bool looks = looks_for_places_itself(planning) &&
+                 sl_relayout_is_due(&planning->relayout, &planning->core->history) && judge(planning);
+    if (!looks && !find_work(planning)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);
-    do_stages(planning);
+    if (looks) sl_relayout(&planning->relayout, planning->core, planning->planner);
+    if (find_work(planning)) do_stages(planning);
     uint64_t ns = sl_clock_ns(CLOCK_MONOTONIC) - start;
     atomic_fetch_add(&planning->core->stats.plan_ns, ns);
     if (ns > planning->core->stats.plan_longest_ns) planning->core->stats.plan_longest_ns = ns;

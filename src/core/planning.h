@@ -4,6 +4,7 @@
 #define SLUICE_PLANNING_H
 
 #include "core/forecast.h"
+#include "core/relayout.h"
 #include "trace/events.h"
 
 struct sl_core;
@@ -16,6 +17,8 @@ struct sl_planning {
     struct sl_core *core;       /* whose planning it is */
     struct sl_planner *planner; /* NULL: the launch that needs a plan makes it */
     struct sl_forecast forecast;
+    struct sl_relayout relayout;
+    uint32_t known_layouts;         /* relayout.done when the forecast began */
     struct sl_plan_lessons lessons; /* belong to the planner while it is busy */
     bool unlearn;                   /* discard the lessons */
     enum {

@@ -8,27 +8,36 @@
 
 struct sl_core;
 struct sl_history;
+struct sl_layout_job;
+struct sl_planner;
 
 struct sl_relayout {
-    uint64_t due_at;  /* in symbols fed */
-    uint64_t anew_at; /* the same, because allocations lie elsewhere than predicted */
-    bool waited;      /* for the point of the period where the fewest bytes are alive */
-    uint32_t tries;   /* number so far */
-    uint64_t strays;  /* history->strays at the last one */
-    uint32_t done;    /* tries whose layout was better */
-    uint32_t failed;  /* tries in a row of which it was not */
+    uint64_t due_at;           /* in symbols fed */
+    uint64_t anew_at;          /* the same, because allocations lie elsewhere than predicted */
+    bool waited;               /* for the point of the period where the fewest bytes are alive */
+    uint32_t tries;            /* number so far */
+    uint64_t strays;           /* history->strays at the last one */
+    uint32_t done;             /* tries whose layout was better */
+    uint32_t failed;           /* tries in a row of which it was not */
+    struct sl_layout_job *job; /* the planner's, or it waits to be applied; NULL: none */
+    bool drop;                 /* the job's result is of no use */
 };
 
-/* Whether to call sl_relayout before the next forecast. */
+/* Whether to call sl_relayout now. */
 bool sl_relayout_is_due(const struct sl_relayout *relayout, struct sl_history *history);
 
-/* Changes the places of allocations in `notes` if that makes the period faster. `symbols`, `notes`: `count`
- * predicted symbols, and where their allocations are predicted to lie (0: at the slot's place). Precondition:
- * the first symbol is the program's next one. */
-void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, const sl_symbol *symbols,
-                 uint64_t *notes, size_t count);
+/* Looks for new places, and predicts them from the program's next symbol on if they make the period faster.
+ * With a planner that has a thread, that one looks for them. */
+void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, struct sl_planner *planner);
 
-/* Symbols and slots are numbered anew: starts over. */
+/* A symbol was fed. */
+void sl_relayout_came(struct sl_relayout *relayout, sl_symbol symbol);
+/* Predicts the new places that the planner found, if the program is at the begin of their period. */
+void sl_relayout_go_on(struct sl_relayout *relayout, const struct sl_planner *planner);
+
+/* Symbols and slots are numbered anew: starts over, once the planner is done. */
 void sl_relayout_forget(struct sl_relayout *relayout);
+/* Precondition: the planner has ended. */
+void sl_relayout_close(struct sl_relayout *relayout);
 
 #endif

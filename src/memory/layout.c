@@ -63,6 +63,14 @@ static unsigned more_times(const uint64_t *used, const uint64_t *than)
 
 static const uint64_t never[SL_LAYOUT_WORDS];
 
+/* Whether one is needed only when the other is: faster than counting. */
+static bool is_within(const uint64_t *used, const uint64_t *of)
+{
+    uint64_t more = 0;
+    for (int w = 0; w < SL_LAYOUT_WORDS; w++) more |= used[w] & ~of[w];
+    return !more;
+}
+
 static struct spans spans_of(const struct sl_layout_item *item, uint64_t period)
 {
     struct spans spans = {0};
@@ -152,7 +160,8 @@ static bool place_item(struct layout *layout, struct sl_layout_item *item, uint3
     uint32_t best = SL_NONE;
     for (uint32_t b = 0; b < layout->bin_count; b++) {
         const struct bin *bin = &layout->bins[b];
-        unsigned added = more_times(item->used, bin->used);
+        if (best_added == 0 && !is_within(item->used, bin->used)) continue;
+        unsigned added = best_added ? more_times(item->used, bin->used) : 0;
         if (added > best_added) continue;
         unsigned alone = alike ? more_times(bin->used, item->used) : 0;
         bool better = added < best_added || alone < best_alone;
@@ -200,7 +209,7 @@ static void empty(struct layout *layout)
     }
 }
 
-struct search {
+struct sl_layout {
     struct layout layout;
     struct sl_layout_item *items, *tried;
     size_t count;
@@ -208,10 +217,11 @@ struct search {
     size_t turn_count;
     const struct sl_layout_judge *judge;
     uint64_t period, least, random;
+    unsigned tried_ways, judged; /* so far; of the variations, that were judged */
 };
 
 /* From 0 to 1, the same numbers in every run (xorshift, Marsaglia 2003). */
-static double random_share(struct search *s)
+static double random_share(struct sl_layout *s)
 {
     s->random ^= s->random << 13;
     s->random ^= s->random >> 7;
@@ -220,7 +230,7 @@ static double random_share(struct search *s)
 }
 
 /* Sorts by weight, where each weight is changed at random by up to half of `disorder`. */
-static void set_turns(struct search *s, enum order order, double disorder)
+static void set_turns(struct sl_layout *s, enum order order, double disorder)
 {
     s->turn_count = 0;
     for (size_t i = 0; i < s->count; i++) {
@@ -234,7 +244,7 @@ static void set_turns(struct search *s, enum order order, double disorder)
 }
 
 /* Places the fixed items and leftovers, then the others in their turns. */
-static bool place_all(struct search *s, bool alike)
+static bool place_all(struct sl_layout *s, bool alike)
 {
     for (size_t i = 0; i < s->count; i++)
         if (s->tried[i].kind != SL_LAYOUT_MOVABLE &&
@@ -248,7 +258,7 @@ static bool place_all(struct search *s, bool alike)
 }
 
 /* False: an item fits nowhere. */
-static bool try_way(struct search *s, unsigned way, double disorder)
+static bool try_way(struct sl_layout *s, unsigned way, double disorder)
 {
     struct layout *layout = &s->layout;
     set_turns(s, (enum order)(way / 2), disorder);
@@ -266,48 +276,66 @@ static bool try_way(struct search *s, unsigned way, double disorder)
 /* Tries every way (only the first for large layouts), then random variations of each. A variation does not
  * start from the best so far: the judge's plans are a rough measure, and following it far gives worse
  * layouts. */
-static void choose(struct search *s)
+bool sl_layout_step(struct sl_layout *s)
 {
     bool large = (uint64_t)s->count * s->layout.bin_count > MANY_PAIRS;
-    for (unsigned way = 0; way < (large ? 1 : WAYS); way++) try_way(s, way, 0);
-    unsigned judged = 0, tries = large ? 0 : TRIES_FOR_VARIANT * s->judge->variants;
-    for (unsigned i = 0; i < tries && judged < s->judge->variants; i++)
-        judged += try_way(s, i % WAYS, random_share(s) * random_share(s));
-    for (size_t i = 0; i < s->count && s->least != UINT64_MAX; i++) {
+    unsigned ways = large ? 1 : WAYS, variants = large ? 0 : s->judge->variants, at = s->tried_ways;
+    if (at >= ways + TRIES_FOR_VARIANT * variants || (at >= ways && s->judged >= variants)) return false;
+    s->tried_ways++;
+    if (at < ways)
+        try_way(s, at, 0);
+    else
+        s->judged += try_way(s, (at - ways) % WAYS, random_share(s) * random_share(s));
+    return true;
+}
+
+static void delete (struct sl_layout *s)
+{
+    for (uint32_t b = 0; s->layout.bins && b < s->layout.bin_count; b++) free(s->layout.bins[b].places);
+    free(s->layout.bins);
+    free(s->layout.meeting);
+    free(s->layout.spans);
+    free(s->layout.best);
+    free(s->turns);
+    free(s->tried);
+    free(s);
+}
+
+struct sl_layout *sl_layout_begin(struct sl_layout_item *items, size_t count, uint32_t bin_count,
+                                  uint64_t chunk_bytes, uint32_t period, const struct sl_layout_judge *judge)
+{
+    struct sl_layout *s = malloc(sizeof *s);
+    if (!s) return NULL;
+    *s = (struct sl_layout){.layout = {.items = items,
+                                       .spans = malloc(count * sizeof *s->layout.spans + 1),
+                                       .best = malloc(count * sizeof *s->layout.best + 1),
+                                       .bins = calloc((size_t)bin_count + 1, sizeof *s->layout.bins),
+                                       .bin_count = bin_count,
+                                       .chunk_bytes = chunk_bytes},
+                            .items = items,
+                            .tried = malloc(count * sizeof *s->tried + 1),
+                            .count = count,
+                            .turns = malloc(count * sizeof *s->turns + 1),
+                            .judge = judge,
+                            .period = period,
+                            .least = UINT64_MAX,
+                            .random = UINT64_C(88172645463325252) ^ sl_mix(judge->seed)};
+    if (!s->layout.spans || !s->layout.best || !s->layout.bins || !s->tried || !s->turns) {
+        delete (s);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) s->layout.spans[i] = spans_of(&items[i], period);
+    make_table(&s->layout, count);
+    return s;
+}
+
+enum sl_status sl_layout_end(struct sl_layout *s)
+{
+    enum sl_status status = s->least != UINT64_MAX ? SL_OK : SL_ERR_NO_MEMORY;
+    for (size_t i = 0; i < s->count && status == SL_OK; i++) {
         s->items[i].offset = s->layout.best[i].offset;
         s->items[i].bin = s->layout.best[i].bin;
     }
-}
-
-enum sl_status sl_layout_make(struct sl_layout_item *items, size_t count, uint32_t bin_count,
-                              uint64_t chunk_bytes, uint32_t period, const struct sl_layout_judge *judge)
-{
-    struct search s = {.layout = {.items = items,
-                                  .spans = malloc(count * sizeof *s.layout.spans + 1),
-                                  .best = malloc(count * sizeof *s.layout.best + 1),
-                                  .bins = calloc((size_t)bin_count + 1, sizeof *s.layout.bins),
-                                  .bin_count = bin_count,
-                                  .chunk_bytes = chunk_bytes},
-                       .items = items,
-                       .tried = malloc(count * sizeof *s.tried + 1),
-                       .count = count,
-                       .turns = malloc(count * sizeof *s.turns + 1),
-                       .judge = judge,
-                       .period = period,
-                       .least = UINT64_MAX,
-                       .random = UINT64_C(88172645463325252) ^ sl_mix(judge->seed)};
-    bool able = s.layout.spans && s.layout.best && s.layout.bins && s.tried && s.turns;
-    for (size_t i = 0; i < count && able; i++) s.layout.spans[i] = spans_of(&items[i], period);
-    if (able) {
-        make_table(&s.layout, count);
-        choose(&s);
-    }
-    for (uint32_t b = 0; s.layout.bins && b < bin_count; b++) free(s.layout.bins[b].places);
-    free(s.layout.bins);
-    free(s.layout.meeting);
-    free(s.layout.spans);
-    free(s.layout.best);
-    free(s.turns);
-    free(s.tried);
-    return s.least != UINT64_MAX ? SL_OK : SL_ERR_NO_MEMORY;
+    delete (s);
+    return status;
 }

@@ -5,7 +5,7 @@
  * should share chunks. Allocations are placed one at a time: of the chunks with room during the allocation's
  * life, the one whose time on the device grows least, and there the smallest gap. This is best fit, as in
  * offline storage allocation, with residency time instead of bytes. Several orders and random variations of
- * them are tried; the cheapest result is taken. Not thread-safe; allocates and frees its own memory.
+ * them are tried, one in each step; the cheapest result is taken. Not thread-safe.
  */
 #ifndef SLUICE_LAYOUT_H
 #define SLUICE_LAYOUT_H
@@ -35,11 +35,17 @@ struct sl_layout_judge {
     unsigned seed;     /* of the variations */
 };
 
-/* Gives movable items bins and offsets. `period`: its number of events. `judge` rates the ways. The first
- * period with the new places begins while earlier items still lie at their current ones; none of these
- * overlap. SL_ERR_NO_MEMORY: out of memory, an item fits nowhere, or the judge rates no way; nothing is
- * changed then. */
-enum sl_status sl_layout_make(struct sl_layout_item *items, size_t count, uint32_t bin_count,
-                              uint64_t chunk_bytes, uint32_t period, const struct sl_layout_judge *judge);
+struct sl_layout;
+
+/* Looks for bins and offsets of the movable items. `items` and `judge` are used until the end. `period`: its
+ * number of events. `judge` rates the ways. The first period with the new places begins while earlier items
+ * still lie at their current ones; none of these overlap. NULL: out of memory. */
+struct sl_layout *sl_layout_begin(struct sl_layout_item *items, size_t count, uint32_t bin_count,
+                                  uint64_t chunk_bytes, uint32_t period, const struct sl_layout_judge *judge);
+/* Tries one way. False: all were tried before. */
+bool sl_layout_step(struct sl_layout *layout);
+/* Gives the items the best places so far, and frees `layout`. SL_ERR_NO_MEMORY: an item fits nowhere, or the
+ * judge rates no way; nothing is changed then. */
+enum sl_status sl_layout_end(struct sl_layout *layout);
 
 #endif

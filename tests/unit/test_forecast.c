@@ -55,7 +55,6 @@ void *__wrap_realloc(void *old, size_t bytes)
 static void begin(struct sl_forecast *forecast)
 {
     forecast->core = sl_core_running();
-    forecast->relayout.tries = 1000; /* allocations lie where they lie */
     assert_int_equal(sl_forecast_begin(forecast), SL_OK);
 }
 
@@ -70,26 +69,26 @@ static void finish(struct sl_forecast *forecast, size_t units, bool meanwhile)
 
 static void assert_same_launch(const struct sl_forecast *a, const struct sl_forecast *b, size_t t)
 {
-    const struct sl_plan_launch *x = &a->launches[t], *y = &b->launches[t];
+    const struct sl_plan_launch *x = &a->window.launches[t], *y = &b->window.launches[t];
     assert_int_equal(x->access_count, y->access_count);
     for (uint32_t i = 0; i < x->access_count; i++) {
-        const struct sl_plan_access *p = &a->accesses[x->first_access + i],
-                                    *q = &b->accesses[y->first_access + i];
+        const struct sl_plan_access *p = &a->window.accesses[x->first_access + i],
+                                    *q = &b->window.accesses[y->first_access + i];
         assert_true(p->chunk == q->chunk && p->bytes == q->bytes);
     }
     assert_int_equal(x->death_count, y->death_count);
     for (uint32_t i = 0; i < x->death_count; i++)
-        assert_int_equal(a->deaths[x->first_death + i], b->deaths[y->first_death + i]);
+        assert_int_equal(a->window.deaths[x->first_death + i], b->window.deaths[y->first_death + i]);
 }
 
 /* Of launches from `from` on. */
 static void assert_same(const struct sl_forecast *a, const struct sl_forecast *b, size_t from)
 {
     assert_int_equal(a->first_tick, b->first_tick);
-    assert_int_equal(a->launch_count, b->launch_count);
+    assert_int_equal(a->window.launch_count, b->window.launch_count);
     assert_int_equal(a->served_launches, b->served_launches);
-    for (size_t t = from; t < a->launch_count; t++) assert_same_launch(a, b, t);
-    assert_memory_equal(a->at_end.live, b->at_end.live, a->chunks * sizeof *a->at_end.live);
+    for (size_t t = from; t < a->window.launch_count; t++) assert_same_launch(a, b, t);
+    assert_memory_equal(a->at_end.live, b->at_end.live, a->window.chunks * sizeof *a->at_end.live);
 }
 
 static void it_says_what_follows(void **state)
@@ -130,9 +129,9 @@ static void steps_change_nothing(void **state)
     finish(&whole, SIZE_MAX, false);
     finish(&sliced, 1, false);
     assert_same(&whole, &sliced, 0);
-    assert_int_equal(whole.access_count, sliced.access_count);
-    assert_memory_equal(whole.stock.content, sliced.stock.content,
-                        whole.chunks * sizeof *whole.stock.content);
+    assert_int_equal(whole.window.access_count, sliced.window.access_count);
+    assert_memory_equal(whole.window.stock.content, sliced.window.stock.content,
+                        whole.window.chunks * sizeof *whole.window.stock.content);
     sl_forecast_close(&whole);
     sl_forecast_close(&sliced);
 }
@@ -163,14 +162,15 @@ static void one_goes_on_where_the_other_ends(void **state)
     finish(&first, SIZE_MAX, false);
     run((int)first.served_launches / 2);
     sl_tick end = first.first_tick + first.served_launches;
-    memcpy(first.at_end.content, first.stock.content, first.chunks * sizeof *first.stock.content);
+    memcpy(first.at_end.content, first.window.stock.content,
+           first.window.chunks * sizeof *first.window.stock.content);
     assert_int_equal(sl_forecast_continue(&first), SL_OK);
     finish(&first, 50, false);
     while (sl_core_running()->history.ticks.now + 1 < end) next();
     begin(&fresh);
     finish(&fresh, SIZE_MAX, false);
     assert_int_equal(first.first_tick, fresh.first_tick);
-    for (size_t t = 0; t < first.launch_count && t < fresh.launch_count; t++)
+    for (size_t t = 0; t < first.window.launch_count && t < fresh.window.launch_count; t++)
         assert_same_launch(&first, &fresh, t);
     sl_forecast_close(&first);
     sl_forecast_close(&fresh);
@@ -198,13 +198,13 @@ static void what_is_believed_for_a_short_time_has_a_short_window(void **state)
     run_long_periods(4);
     begin(&forecast);
     finish(&forecast, SIZE_MAX, false);
-    assert_int_equal(forecast.launch_count, 3 * 700);
+    assert_int_equal(forecast.window.launch_count, 3 * 700);
     assert_int_equal(forecast.served_launches, 700);
     history->confidence = (struct sl_confidence){.doubted = true, .count = SL_CONFIDENCE_RUNS};
     for (int i = 0; i < SL_CONFIDENCE_RUNS; i++) history->confidence.runs[i] = history->streak + BELIEVED;
     begin(&forecast);
     finish(&forecast, SIZE_MAX, false);
-    assert_int_equal(forecast.launch_count, 3 * BELIEVED);
+    assert_int_equal(forecast.window.launch_count, 3 * BELIEVED);
     assert_int_equal(forecast.served_launches, BELIEVED);
     assert_int_equal(sl_forecast_input(&forecast).believed, BELIEVED);
     history->confidence = before;
@@ -258,7 +258,6 @@ static void it_can_be_made_once_there_is_memory_again(void **state)
     for (int call = 1; failed; call++) {
         struct sl_forecast forecast = {0};
         forecast.core = sl_core_running();
-        forecast.relayout.tries = 1000;
         calls_until_failure = call;
         enum sl_status status = sl_forecast_begin(&forecast);
         if (status == SL_OK) sl_forecast_step(&forecast, SIZE_MAX, &status);

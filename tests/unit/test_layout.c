@@ -17,6 +17,16 @@
 
 static struct sl_layout_item items[MOST], before[MOST];
 
+static enum sl_status make(struct sl_layout_item *of, size_t count, uint32_t bins, uint64_t chunk_bytes,
+                           uint32_t period, const struct sl_layout_judge *judge)
+{
+    struct sl_layout *layout = sl_layout_begin(of, count, bins, chunk_bytes, period, judge);
+    assert_non_null(layout);
+    while (sl_layout_step(layout)) {
+    }
+    return sl_layout_end(layout);
+}
+
 static struct sl_layout_item item(uint32_t begins, uint32_t ends, uint64_t bytes, uint32_t bin)
 {
     return (struct sl_layout_item){
@@ -91,7 +101,7 @@ static void no_two_meet(void **state)
             if (i >= rests && i < rests + fixed) items[i].kind = SL_LAYOUT_FIXED, items[i].ends = 2 * PERIOD;
         }
         memcpy(before, items, sizeof items);
-        if (sl_layout_make(items, count, bins, CHUNK, PERIOD, &residency)) {
+        if (make(items, count, bins, CHUNK, PERIOD, &residency)) {
             assert_memory_equal(before, items, sizeof items);
             continue;
         }
@@ -123,7 +133,7 @@ static void orders_that_lead_nowhere_are_made_up_for(void **state)
         items[i] = item(10, 20, sixteenths[i] * CHUNK / 16, i);
         use(&items[i], 50, 100);
     }
-    assert_int_equal(sl_layout_make(items, 4, 2, CHUNK, PERIOD, &judge), SL_OK);
+    assert_int_equal(make(items, 4, 2, CHUNK, PERIOD, &judge), SL_OK);
     assert_no_two_meet(4);
     assert_in_range(judged, 100, 106);
 }
@@ -138,7 +148,7 @@ static void what_is_used_together_lies_together(void **state)
         use(&items[i], i % 2 ? 0 : 256, i % 2 ? 100 : 356);
     }
     assert_int_equal(residency_of(NULL, items), 2 * (200 + SL_LAYOUT_TIMES / 2));
-    assert_int_equal(sl_layout_make(items, 6, 2, CHUNK, PERIOD, &residency), SL_OK);
+    assert_int_equal(make(items, 6, 2, CHUNK, PERIOD, &residency), SL_OK);
     assert_no_two_meet(6);
     assert_int_equal(residency_of(NULL, items), 2 * (100 + SL_LAYOUT_TIMES / 2));
     for (uint32_t i = 2; i < 6; i++) assert_int_equal(items[i].bin, items[i % 2].bin);
@@ -164,7 +174,7 @@ static void the_least_added_time_decides(void **state)
             for (unsigned i = 0; i < 2; i++) added[i] += !(items[i].used[at / 64] >> at % 64 & 1);
         uint64_t judged = 0;
         const struct sl_layout_judge first = {count_judged, &judged, 0, 0};
-        assert_int_equal(sl_layout_make(items, 3, 2, CHUNK, PERIOD, &first), SL_OK);
+        assert_int_equal(make(items, 3, 2, CHUNK, PERIOD, &first), SL_OK);
         if (added[0] != added[1]) assert_int_equal(items[2].bin, added[1] < added[0]);
     }
 }
@@ -179,7 +189,7 @@ static void a_life_goes_on_in_the_next_period(void **state)
     items[2] = item(30, 60, CHUNK, 1);  /* does not */
     items[3] = item(0, 50, CHUNK, 2);   /* was there before, until then */
     items[3].kind = SL_LAYOUT_REST;
-    assert_int_equal(sl_layout_make(items, 4, 3, CHUNK, PERIOD, &residency), SL_OK);
+    assert_int_equal(make(items, 4, 3, CHUNK, PERIOD, &residency), SL_OK);
     assert_no_two_meet(4);
     assert_int_not_equal(items[0].bin, items[1].bin);
     assert_int_not_equal(items[1].bin, 2);
@@ -192,12 +202,12 @@ static void without_room_nothing_changes(void **state)
     memset(items, 0, sizeof items);
     for (uint32_t i = 0; i < 3; i++) items[i] = item(i, 50 + i, CHUNK / 2 + 512, i % 2);
     memcpy(before, items, sizeof items);
-    assert_int_equal(sl_layout_make(items, 3, 2, CHUNK, PERIOD, &residency), SL_ERR_NO_MEMORY);
+    assert_int_equal(make(items, 3, 2, CHUNK, PERIOD, &residency), SL_ERR_NO_MEMORY);
     assert_memory_equal(before, items, sizeof items);
     memset(&items[2], 0, sizeof items[2]);
-    assert_int_equal(sl_layout_make(items, 2, 2, CHUNK, PERIOD, &residency), SL_OK);
+    assert_int_equal(make(items, 2, 2, CHUNK, PERIOD, &residency), SL_OK);
     memset(items, 0, sizeof items);
-    assert_int_equal(sl_layout_make(items, 0, 0, CHUNK, PERIOD, &residency), SL_OK);
+    assert_int_equal(make(items, 0, 0, CHUNK, PERIOD, &residency), SL_OK);
 }
 
 struct opinion {
@@ -223,7 +233,7 @@ static void the_judge_decides(void **state)
         for (uint32_t i = 0; i < 3; i++) items[i] = item(i, 50 + 2 * i, CHUNK - 512 * i, i);
         struct opinion opinion = {.wanted = wanted, .known = true};
         struct sl_layout_judge judge = {cost_of, &opinion, 60};
-        assert_int_equal(sl_layout_make(items, 3, 3, CHUNK, PERIOD, &judge), SL_OK);
+        assert_int_equal(make(items, 3, 3, CHUNK, PERIOD, &judge), SL_OK);
         assert_in_range(opinion.asked, 7, 66);
         assert_int_equal(items[2].bin, wanted);
         assert_no_two_meet(3);
@@ -238,7 +248,7 @@ static void what_the_judge_does_not_know_changes_nothing(void **state)
     memcpy(before, items, sizeof items);
     struct opinion opinion = {0};
     struct sl_layout_judge judge = {cost_of, &opinion, 5};
-    assert_int_equal(sl_layout_make(items, 3, 3, CHUNK, PERIOD, &judge), SL_ERR_NO_MEMORY);
+    assert_int_equal(make(items, 3, 3, CHUNK, PERIOD, &judge), SL_ERR_NO_MEMORY);
     assert_int_equal(opinion.asked, 11);
     assert_memory_equal(before, items, sizeof items);
 }

@@ -93,7 +93,7 @@ static void the_same_program_is_predicted_from_its_first_symbol_on(void **state)
     for (uint32_t s = 0; s < core->placement.slot_count; s++) /* the first of many that need a place */
         assert_int_not_equal(core->placement.slots[s].address, 0);
     assert_true(core->budget.pressure);
-    core->planning.forecast.relayout.tries = 1000; /* no other layout is looked for */
+    core->planning.relayout.tries = 1000; /* no other layout is looked for */
     run(true);
     assert_int_equal(core->history.fed, profile.string_count);
     assert_int_equal(core->placement.slot_count, sl_profile_slots(&profile)); /* no others were needed */

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,6 +253,41 @@ static void time_that_was_not_used_is_gone(void **state)
     assert_true(sl_pace_hurries(&pace));
 }
 
+static atomic_uint spare_steps;
+static atomic_bool enough;
+
+static bool spare(void *self)
+{
+    assert_ptr_equal(self, &spare_steps);
+    spare_steps++;
+    return !enough;
+}
+
+/* Work for spare time goes on until it is done, but plans come first, and the end of the thread does not wait
+ * for it. */
+static void spare_time_is_used(void **state)
+{
+    (void)state;
+    struct sl_planner *planner;
+    assert_int_equal(sl_planner_start(false, &planner), SL_OK);
+    for (int round = 0; round < 3; round++) {
+        assert_false(sl_planner_has_spare(planner));
+        enough = false;
+        sl_planner_begin_spare(planner, spare, &spare_steps);
+        for (int i = 0; i < 20; i++) {
+            struct sl_plan_job job = job_for(PERIOD);
+            sl_planner_begin(planner, &job);
+            check_job(wait_for(planner), PERIOD);
+            sl_planner_end(planner);
+            assert_true(sl_planner_has_spare(planner));
+            for (unsigned before = spare_steps; spare_steps == before;) sched_yield();
+        }
+        enough = round < 2;
+        while (enough && sl_planner_has_spare(planner)) sched_yield();
+    }
+    sl_planner_delete(planner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +296,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_job_that_fails_says_why_and_spoils_no_other, begin, end),
         cmocka_unit_test_setup_teardown(it_stops_at_any_time, begin, end),
         cmocka_unit_test_setup_teardown(what_is_freed_is_zeroed, begin, end),
+        cmocka_unit_test_setup_teardown(spare_time_is_used, begin, end),
         cmocka_unit_test(the_first_plans_are_not_hurried),
         cmocka_unit_test(then_a_share_is_kept),
         cmocka_unit_test(debts_are_bounded),

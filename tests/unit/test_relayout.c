@@ -1,5 +1,6 @@
 /* Allocations come to lie beside what is used when they are, once a period was predicted from its first
  * symbol to its last; what is predicted to be used is where they then lie. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,8 @@
 #include <cmocka.h>
 
 #include "core/forecast.h"
+#include "core/layout_job.h"
+#include "core/planner.h"
 #include "core/relayout.h"
 #include "core_fixture.h"
 
@@ -76,10 +79,13 @@ static int mixed(void)
     return count;
 }
 
+static struct sl_relayout relayout;
+
 static void begin_and_end(struct sl_forecast *forecast)
 {
     enum sl_status status = SL_OK;
-    forecast->core = sl_core_running();
+    struct sl_core *core = forecast->core = sl_core_running();
+    if (sl_relayout_is_due(&relayout, &core->history)) sl_relayout(&relayout, core, NULL);
     assert_int_equal(sl_forecast_begin(forecast), SL_OK);
     while (!sl_forecast_step(forecast, SIZE_MAX, &status)) {
     }
@@ -112,8 +118,9 @@ static void streams_share_no_places(void **state)
     (void)state;
     struct sl_core *core = sl_core_running();
     struct sl_forecast forecast = {0};
+    relayout = (struct sl_relayout){0};
     for (int l = 0; l < LASTING; l++) lasting[l] = core_take(2 * SL_MIB);
-    core->planning.forecast.relayout.tries = 1000; /* only those of these tests */
+    core->planning.relayout.tries = 1000; /* only those of these tests */
     for (int i = 0; i < 6; i++) run_period();
     set_speeds(core);
     sl_symbol next = sl_predictor_expected(core->history.predictor);
@@ -122,8 +129,8 @@ static void streams_share_no_places(void **state)
     uint64_t moves = core->placement.moves;
     slot->home = 2;
     begin_and_end(&forecast);
-    assert_int_equal(forecast.relayout.tries, 1);
-    assert_int_equal(forecast.relayout.done, 0);
+    assert_int_equal(relayout.tries, 1);
+    assert_int_equal(relayout.done, 0);
     slot->home = 0;
     run_period();
     assert_int_equal(core->placement.moves, moves);
@@ -136,19 +143,20 @@ static void what_is_used_together_comes_to_lie_together(void **state)
     (void)state;
     struct sl_core *core = sl_core_running();
     struct sl_forecast forecast = {0};
+    relayout = (struct sl_relayout){0};
     assert_true(mixed() > ENTRIES / 2);
-    assert_true(sl_relayout_is_due(&forecast.relayout, &core->history));
+    assert_true(sl_relayout_is_due(&relayout, &core->history));
     set_speeds(core);
     begin_and_end(&forecast);
-    assert_int_equal(forecast.relayout.tries, 1);
-    assert_int_equal(forecast.relayout.done, 1);
-    assert_false(sl_relayout_is_due(&forecast.relayout, &core->history));
+    assert_int_equal(relayout.tries, 1);
+    assert_int_equal(relayout.done, 1);
+    assert_false(sl_relayout_is_due(&relayout, &core->history));
     uint64_t strays = core->history.strays;
     run_period();
     assert_int_equal(mixed(), 0);
     assert_int_equal(core->history.strays, strays);
     for (int i = 0; i < LAUNCHES; i++) {
-        sl_chunk chunk = forecast.accesses[forecast.launches[i].first_access].chunk;
+        sl_chunk chunk = forecast.window.accesses[forecast.window.launches[i].first_access].chunk;
         assert_int_equal(chunk, sl_arena_chunk(&core->arena, lists[0][i % ENTRIES]));
     }
     run_period();
@@ -164,17 +172,18 @@ static void it_begins_where_the_least_is_allocated(void **state)
     (void)state;
     struct sl_core *core = sl_core_running();
     struct sl_forecast forecast = {0};
+    relayout = (struct sl_relayout){0};
     take_lists();
     begin_and_end(&forecast);
-    assert_int_equal(forecast.relayout.tries, 0);
-    uint64_t due_at = forecast.relayout.due_at;
+    assert_int_equal(relayout.tries, 0);
+    uint64_t due_at = relayout.due_at;
     use_lists();
-    assert_false(sl_relayout_is_due(&forecast.relayout, &core->history));
+    assert_false(sl_relayout_is_due(&relayout, &core->history));
     free_lists();
     assert_int_equal(core->history.fed, due_at);
-    assert_true(sl_relayout_is_due(&forecast.relayout, &core->history));
+    assert_true(sl_relayout_is_due(&relayout, &core->history));
     begin_and_end(&forecast);
-    assert_int_equal(forecast.relayout.tries, 1);
+    assert_int_equal(relayout.tries, 1);
     sl_forecast_close(&forecast);
 }
 
@@ -183,16 +192,17 @@ static void it_is_tried_less_and_less(void **state)
     (void)state;
     struct sl_core *core = sl_core_running();
     struct sl_forecast forecast = {0};
+    relayout = (struct sl_relayout){0};
     int tries = 0;
     for (int i = 0; i < 200; i++) {
         run_period();
-        tries += sl_relayout_is_due(&forecast.relayout, &core->history);
+        tries += sl_relayout_is_due(&relayout, &core->history);
         begin_and_end(&forecast);
-        assert_int_equal(forecast.relayout.tries, tries);
+        assert_int_equal(relayout.tries, tries);
     }
     assert_in_range(tries, 4, 8);
-    sl_relayout_forget(&forecast.relayout);
-    assert_true(sl_relayout_is_due(&forecast.relayout, &core->history));
+    sl_relayout_forget(&relayout);
+    assert_true(sl_relayout_is_due(&relayout, &core->history));
     sl_forecast_close(&forecast);
 }
 
@@ -201,7 +211,7 @@ static void a_period_that_was_not_seen_is_left_alone(void **state)
 {
     (void)state;
     struct sl_core *core = sl_core_running();
-    struct sl_relayout relayout = {0};
+    relayout = (struct sl_relayout){0};
     launch(&lasting[3], 1);
     run_period();
     assert_false(sl_relayout_is_due(&relayout, &core->history));
@@ -231,14 +241,15 @@ static void a_chunk_of_tiny_ones_has_room_for_others(void **state)
     if (!core_in_child("inline")) return;
     struct sl_core *core = sl_core_running();
     struct sl_forecast forecast = {0};
+    relayout = (struct sl_relayout){0};
     uint64_t weights[WEIGHTS], bias = core_take(SL_TINY_BYTES);
     sl_chunk tiny = sl_arena_chunk(&core->arena, bias);
     for (int w = 0; w < WEIGHTS; w++) weights[w] = core_take(2 * SL_MIB);
-    core->planning.forecast.relayout.tries = 1000; /* only that of this test */
+    core->planning.relayout.tries = 1000; /* only that of this test */
     for (int i = 0; i < 6; i++) run_with_scratch(weights, WEIGHTS, &bias);
     assert_int_not_equal(sl_arena_chunk(&core->arena, scratch), tiny);
     begin_and_end(&forecast);
-    assert_int_equal(forecast.relayout.done, 1);
+    assert_int_equal(relayout.done, 1);
     run_with_scratch(weights, WEIGHTS, &bias);
     assert_int_equal(sl_arena_chunk(&core->arena, scratch), tiny);
     assert_true(scratch >= bias + SL_TINY_BYTES + SL_TINY_BYTES / 8); /* and for more of the tiny */
@@ -282,23 +293,24 @@ static void where_sizes_vary_all_steps_get_them(void **state)
     if (!core_in_child("inline")) return;
     struct sl_core *core = sl_core_running();
     struct sl_forecast forecast = {0};
+    relayout = (struct sl_relayout){0};
     for (int l = 0; l < LASTING; l++) lasting[l] = core_take(2 * SL_MIB);
     core->placement.names.vary = true;
-    core->planning.forecast.relayout.tries = 1000; /* only those of this test */
-    core->planning.forecast.relayout.anew_at = UINT64_MAX;
+    core->planning.relayout.tries = 1000; /* only those of this test */
+    core->planning.relayout.anew_at = UINT64_MAX;
     for (uint32_t n = 0;
          n < LEARNED || !is_of_a_tiny_one(sl_predictor_expected_note(core->history.predictor)); n++)
         run_odd_period(n);
     assert_true(core->history.vary);
     assert_true(core->history.streak < sl_predictor_period(core->history.predictor));
     set_speeds(core);
-    assert_true(sl_relayout_is_due(&forecast.relayout, &core->history));
+    assert_true(sl_relayout_is_due(&relayout, &core->history));
     /* Not where allocations stray. */
     struct sl_history strayed = core->history;
     strayed.strayed_at[strayed.strays++ % SL_LAST_STRAYS] = strayed.fed;
-    assert_false(sl_relayout_is_due(&forecast.relayout, &strayed));
+    assert_false(sl_relayout_is_due(&relayout, &strayed));
     begin_and_end(&forecast);
-    assert_int_equal(forecast.relayout.done, 1);
+    assert_int_equal(relayout.done, 1);
     address_of = calloc(core->symbols.count, sizeof *address_of);
     sl_predictor_renote(core->history.predictor, 4 * sl_predictor_period(core->history.predictor), look,
                         NULL);
@@ -306,6 +318,60 @@ static void where_sizes_vary_all_steps_get_them(void **state)
     sl_forecast_close(&forecast);
     take_lists_of(1340 * 512); /* a little more */
     core_end_child(!elsewhere && !mixed());
+}
+
+static void begin_search(struct sl_relayout *own, struct sl_planner *planner)
+{
+    struct sl_core *core = sl_core_running();
+    set_speeds(core);
+    sl_relayout(own, core, planner);
+    assert_non_null(own->job);
+    assert_false(sl_relayout_is_due(own, &core->history));
+    while (sl_planner_has_spare(planner)) sched_yield();
+}
+
+/* The planner's thread looks for the places while the program goes on. They are predicted from the begin of a
+ * period on: if from elsewhere, allocations would stray. */
+static void a_thread_looks_for_places_meanwhile(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    struct sl_core *core = sl_core_running();
+    struct sl_relayout *own = &core->planning.relayout;
+    struct sl_planner *planner;
+    assert_int_equal(sl_planner_start(false, &planner), SL_OK);
+    for (int l = 0; l < LASTING; l++) lasting[l] = core_take(2 * SL_MIB);
+    own->tries = 1000;
+    for (int i = 0; i < 6; i++) run_period();
+    core->policy = sl_policy_traits(SL_POLICY_DEMAND); /* the core plans no more by itself */
+    *own = (struct sl_relayout){0};
+    /* What the program does otherwise meanwhile makes the places useless. */
+    for (int forgets = 0; forgets < 2; forgets++) {
+        begin_search(own, planner);
+        if (forgets)
+            sl_relayout_forget(own);
+        else
+            launch(&lasting[0], 1);
+        for (int i = 0; i < 8; i++) run_period();
+        sl_relayout_go_on(own, planner);
+        assert_null(own->job);
+        assert_int_equal(own->done, 0);
+    }
+    begin_search(own, planner);
+    sl_layout_job_is_at_begin(own->job);
+    uint64_t strays = core->history.strays;
+    take_lists();
+    sl_relayout_go_on(own, planner);
+    assert_non_null(own->job);
+    use_lists();
+    free_lists();
+    sl_relayout_go_on(own, planner);
+    assert_null(own->job);
+    assert_int_equal(own->done, 1);
+    run_period();
+    assert_int_equal(core->history.strays, strays);
+    sl_planner_delete(planner);
+    core_end_child(mixed() == 0);
 }
 
 int main(void)
@@ -318,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_period_that_was_not_seen_is_left_alone),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(a_chunk_of_tiny_ones_has_room_for_others),
-                                       cmocka_unit_test(where_sizes_vary_all_steps_get_them)};
+                                       cmocka_unit_test(where_sizes_vary_all_steps_get_them),
+                                       cmocka_unit_test(a_thread_looks_for_places_meanwhile)};
     return cmocka_run_group_tests(alone, NULL, NULL) + cmocka_run_group_tests(tests, core_start, core_stop);
 }
