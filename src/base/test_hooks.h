@@ -53,7 +53,6 @@ enum sl_guard {
     X(CONFIDENCE)  /* predictions are planned for only as far as they lately held */                         \
     X(GOES_ON)     /* a plan goes on behind launches that it does not have */                                \
     X(INTERLEAVER) /* streams that interleave by chance are predicted one by one */                          \
-    X(SUCCESSORS)  /* are prefetched where launches are often mispredicted */                                \
     X(RELAYOUT)    /* allocations of a period are placed anew */                                             \
     X(HASTEN)      /* a plan that fits badly is replaced before its end */                                   \
     X(AFTER_FREE)  /* what comes in the place of freed memory comes with the free */

@@ -14,7 +14,6 @@
 #include "core/report.h"
 #include "core/room.h"
 #include "move/daemon.h"
-#include "predict/successors.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* size of the ring; 28 MiB when full */
 
@@ -154,7 +153,6 @@ enum sl_status sl_core_build(struct sl_core *core)
     sl_placement_init(&core->placement, &core->arena, core->host.share->most_bytes);
     core->placement.noted = sl_runtime_records_only();
     read_backing(core);
-    core->demand.successors = sl_successors_new(&core->placement, &core->symbols, &core->sampling.durations);
     sl_scanner_init(&core->scanner, backend, &core->placement, &core->symbols);
     core->history.predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->history.predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
@@ -215,8 +213,6 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     sl_migrator_close(&core->migrator, device_gone);
     sl_relayout_close(&core->planning.relayout);
     sl_forecast_close(&core->planning.forecast);
-    sl_successors_delete(core->demand.successors);
-    core->demand.successors = NULL;
     sl_plan_lessons_free(&core->planning.lessons);
     sl_learned_close(core->learned);
     core->learned = NULL;

@@ -7,14 +7,10 @@
 #include "core/record.h"
 #include "move/steps.h"
 #include "move/streams.h"
-#include "predict/successors.h"
 
-/* Without a plan, a part of the budget is kept free once launches lacked chunks: at least 1/SPARE_PART (less
- * while successors are prefetched, because part of the misses is then known), enough for
- * LAUNCHES_TO_SPARE_FOR launches, and at most 1/MOST_SPARE_PART. */
-enum { SPARE_PART = 32, SPARE_PART_WHILE_PREFETCHING = 64, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
-/* Idle time of the link is accumulated up to the time for so many chunks. */
-enum { MOST_IDLE_CHUNKS = 4 };
+/* Without a plan, a part of the budget is kept free once launches lacked chunks: at least 1/SPARE_PART,
+ * enough for LAUNCHES_TO_SPARE_FOR launches, and at most 1/MOST_SPARE_PART. */
+enum { SPARE_PART = 32, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
 
 /* The part of a chunk's first `bytes` bytes that is not on the device. */
 static uint64_t lacking_of(const struct sl_chunk_record *chunk, uint64_t bytes)
@@ -46,7 +42,7 @@ uint64_t sl_demand_own_bytes(const struct sl_demand *demand, const sl_chunk *chu
 }
 
 /* The order of eviction, lowest first. With a plan: dead chunks, then the furthest next use. Without: dead
- * chunks, then the policy's order, then chunks with a deadline, the latest first. */
+ * chunks, then the policy's order. */
 static uint64_t turn_of(const struct sl_demand *demand, sl_chunk c, sl_tick tick)
 {
     const struct sl_chunk_record *chunk = sl_arena_record(&demand->core->arena, c);
@@ -57,8 +53,6 @@ static uint64_t turn_of(const struct sl_demand *demand, sl_chunk c, sl_tick tick
         return (uint64_t)!dead << 32 | (UINT32_MAX - sl_planned_uses_next(&steps->uses, c, next));
     }
     if (dead) return 0;
-    if (chunk->deadline > tick && !atomic_load_explicit(&demand->core->schedule.active, memory_order_relaxed))
-        return UINT64_MAX - chunk->deadline;
     switch (demand->core->policy->victims) {
     case SL_VICTIMS_FIRST_IN:
         return atomic_load(&chunk->in_sequence);
@@ -141,9 +135,8 @@ static void end(const struct fetching *fetching)
     if (fetching->fence) sl_fences_give(&fetching->demand->core->schedule.fences, fetching->fence);
 }
 
-/* Evicts chunks until `bytes` more fit, except chunks with a deadline up to `until`. False: only such chunks
- * and the launch's own are left. */
-static bool make_room(const struct fetching *fetching, uint64_t bytes, sl_tick until)
+/* Evicts chunks until `bytes` more fit. False: only the launch's own are left. */
+static bool make_room(const struct fetching *fetching, uint64_t bytes)
 {
     struct sl_demand *demand = fetching->demand;
     uint64_t budget = sl_budget_bytes(&demand->core->budget);
@@ -151,11 +144,6 @@ static bool make_room(const struct fetching *fetching, uint64_t bytes, sl_tick u
         sl_chunk victim = sl_schedule_take_back(&demand->core->schedule, fetching->tick);
         if (victim == SL_NONE) victim = find_victim(demand, fetching->tick);
         if (victim == SL_NONE) return false;
-        const struct sl_chunk_record *chunk = sl_arena_record(&demand->core->arena, victim);
-        if (chunk->deadline > fetching->tick && chunk->deadline <= until) {
-            demand->victims.next--; /* it stays the first victim */
-            return false;
-        }
         if (!sl_migrator_evict(&demand->core->migrator, victim, fetching->fence, SL_CAUSE_DEMAND))
             return false;
     }
@@ -165,10 +153,10 @@ static bool make_room(const struct fetching *fetching, uint64_t bytes, sl_tick u
 /* The bytes to keep free after a launch that fetched `fetched_bytes`. Room is then made while this launch
  * runs, instead of while the next one waits; the next one lacks about as much as this one. 0 if all chunks
  * fit the budget. */
-static uint64_t spare_room(const struct sl_demand *demand, uint64_t fetched_bytes, bool prefetches)
+static uint64_t spare_room(const struct sl_demand *demand, uint64_t fetched_bytes)
 {
     uint64_t budget = sl_budget_bytes(&demand->core->budget), most = budget / MOST_SPARE_PART;
-    uint64_t spare = budget / (prefetches ? SPARE_PART_WHILE_PREFETCHING : SPARE_PART);
+    uint64_t spare = budget / SPARE_PART;
     bool ahead = demand->core->policy->plans && demand->core->policy->when == SL_PLAN_AHEAD;
     if (!ahead || most < demand->core->arena.chunk_bytes ||
         sl_arena_moving_bytes(&demand->core->arena) <= budget)
@@ -193,7 +181,7 @@ uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *l
     uint32_t missing = 0;
     bool fits = sl_demand_own_bytes(demand, launch->chunks, launch->count) <= budget;
     struct fetching fetching = {demand, launch->tick,
-                                fence_for(demand, lacking + spare_room(demand, lacking, launch->prefetches))};
+                                fence_for(demand, lacking + spare_room(demand, lacking))};
     sl_migrator_lock(migrator);
     for (uint32_t i = 0; i < launch->count; i++) {
         sl_chunk c = launch->chunks[i];
@@ -203,15 +191,15 @@ uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *l
         uint64_t wanted = atomic_load(&chunk->bytes), bytes = lacking_of(chunk, wanted);
         if (!bytes) continue;
         if (atomic_load(&chunk->content) != SL_CONTENT_DEAD) missing++;
-        bool room = fits ? make_room(&fetching, bytes, launch->tick)
-                         : atomic_load(&migrator->occupied_bytes) + bytes <= budget;
+        bool room =
+            fits ? make_room(&fetching, bytes) : atomic_load(&migrator->occupied_bytes) + bytes <= budget;
         if (!room) continue;
         sl_migrator_fetch(migrator, c, wanted, sl_migrator_room_after(migrator, c, wanted, budget),
                           SL_CAUSE_DEMAND);
         fetched_bytes += bytes;
     }
     if (fits && fetched_bytes && !atomic_load(&demand->core->schedule.active))
-        make_room(&fetching, spare_room(demand, fetched_bytes, launch->prefetches), launch->tick);
+        make_room(&fetching, spare_room(demand, fetched_bytes));
     sl_migrator_unlock(migrator);
     end(&fetching);
     *fetched = fetched_bytes > 0;
@@ -226,67 +214,14 @@ void sl_demand_give_way(struct sl_demand *demand)
     sl_unlock(&demand->core->order);
     fetching.fence = fence_for(demand, 0);
     sl_migrator_lock(&demand->core->migrator);
-    make_room(&fetching, 0, 0);
+    make_room(&fetching, 0);
     sl_migrator_unlock(&demand->core->migrator);
     end(&fetching);
-}
-
-/* Counts the link as idle for the launch's duration. */
-static void count_idle(struct sl_demand *demand)
-{
-    uint64_t most = MOST_IDLE_CHUNKS * demand->core->arena.chunk_bytes;
-    demand->idle_bytes += (uint64_t)((double)sl_successors_launch_ns(demand->successors) *
-                                     (double)demand->core->migrator.link_in_bytes_per_s / 1e9);
-    if (demand->idle_bytes > most) demand->idle_bytes = most;
-}
-
-/* Prefetches the next successor. False: there is none, or no idle time or room for it. */
-static bool prefetch_next_successor(struct sl_demand *demand)
-{
-    struct sl_migrator *migrator = &demand->core->migrator;
-    struct fetching fetching = {.demand = demand};
-    sl_tick tick;
-    sl_lock(&demand->core->order);
-    fetching.tick = demand->core->history.ticks.now;
-    sl_chunk chunk = sl_successors_next(demand->successors, fetching.tick, &tick);
-    uint64_t bytes = chunk == SL_NONE ? 0 : atomic_load(&sl_arena_record(&demand->core->arena, chunk)->bytes);
-    bool in_time = bytes && bytes <= demand->idle_bytes;
-    sl_unlock(&demand->core->order);
-    if (!in_time) return false;
-    fetching.fence = fence_for(demand, bytes);
-    sl_migrator_lock(migrator);
-    bool came = make_room(&fetching, bytes, tick) &&
-                sl_migrator_fetch(
-                    migrator, chunk, bytes,
-                    sl_migrator_room_after(migrator, chunk, bytes, sl_budget_bytes(&demand->core->budget)),
-                    SL_CAUSE_PLAN);
-    sl_migrator_unlock(migrator);
-    end(&fetching);
-    if (!came) return false;
-    sl_lock(&demand->core->order);
-    demand->idle_bytes -= bytes < demand->idle_bytes ? bytes : demand->idle_bytes;
-    sl_unlock(&demand->core->order);
-    return true;
 }
 
 bool sl_demand_is_short(const struct sl_demand *demand)
 {
     return demand->core->budget.pressure && demand->core->policy->plans;
-}
-
-bool sl_demand_learns_successors(const struct sl_demand *demand, bool astray)
-{
-    return sl_demand_is_short(demand) && demand->core->policy->when == SL_PLAN_AHEAD &&
-           (astray || !atomic_load_explicit(&demand->core->schedule.active, memory_order_relaxed));
-}
-
-void sl_demand_prefetch_successors(struct sl_demand *demand)
-{
-    sl_lock(&demand->core->order);
-    bool any = sl_successors_any(demand->successors);
-    if (any) count_idle(demand);
-    sl_unlock(&demand->core->order);
-    while (any) any = prefetch_next_successor(demand);
 }
 
 void sl_demand_leave_to_driver(struct sl_demand *demand, const sl_chunk *chunks, uint32_t count)

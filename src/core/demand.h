@@ -8,7 +8,6 @@
 #include "memory/arena.h"
 
 struct sl_core;
-struct sl_successors;
 
 #define SL_VICTIMS 64
 
@@ -23,8 +22,6 @@ struct sl_victim_list {
 
 struct sl_demand {
     struct sl_core *core;
-    struct sl_successors *successors;
-    uint64_t idle_bytes; /* that the link could have carried since the last fetch on demand */
     struct sl_victim_list victims;
 };
 
@@ -33,7 +30,6 @@ struct sl_demand_for {
     sl_tick tick;
     const sl_chunk *chunks; /* each once */
     uint32_t count;
-    bool prefetches; /* successors are prefetched, because no plan is active */
 };
 
 /* Bytes of the chunks that need frames; pinned chunks need none. */
@@ -51,14 +47,6 @@ void sl_demand_give_way(struct sl_demand *demand);
 
 /* Whether memory is short and the policy plans, so that durations of launches matter. */
 bool sl_demand_is_short(const struct sl_demand *demand);
-
-/* Whether launches are noted for successor prefetch (successors.h): memory is short, and no plan is active or
- * the program deviates from it (`astray`). */
-bool sl_demand_learns_successors(const struct sl_demand *demand, bool astray);
-
-/* Prefetches successors, as many as the link could carry while it was idle. Enqueues: the order lock must not
- * be held. */
-void sl_demand_prefetch_successors(struct sl_demand *demand);
 
 /* Whether one of the chunks is not resident, at least in part. */
 bool sl_demand_lacking(const struct sl_demand *demand, const sl_chunk *chunks, uint32_t count);

@@ -5,7 +5,6 @@
 #include "core/plan_fit.h"
 #include "core/record.h"
 #include "launch/extents.h"
-#include "predict/successors.h"
 
 #define SYMBOLS_BETWEEN_UPDATES 64 /* keeps what others read of the run recent */
 
@@ -57,7 +56,6 @@ void sl_core_forget(struct sl_core *core)
     sl_monitor_forget(&core->monitor);
     sl_symbols_clear(&core->symbols);
     sl_samples_forget(&core->sampling);
-    sl_successors_forget(core->demand.successors);
     sl_relayout_forget(&core->planning.relayout);
     core->planning.unlearn = true;
     sl_placement_forget(&core->placement);

@@ -17,7 +17,6 @@
 #include "move/daemon.h"
 #include "move/reuse.h"
 #include "move/schedule.h"
-#include "predict/successors.h"
 
 enum { FEW_CHUNKS = 64 };
 enum { MOST_LINES = 8 }; /* about launches beyond the budget */
@@ -34,7 +33,6 @@ struct launch_context {
     uint32_t chunk_count;
     sl_chunk few[FEW_CHUNKS], *many;
     struct sl_schedule_batch batch; /* steps of the schedule to issue */
-    bool prefetches_successors;     /* successor prefetch, because no plan is active */
     bool resident;                  /* all its chunks will be resident when its stream gets there */
     uint64_t in_sequence;           /* the fetch that its stream waits for; 0: none */
     struct sl_joining joining;      /* waits for freed memory; data depends on them */
@@ -128,8 +126,7 @@ static bool is_to_fetch(struct sl_core *core, const struct launch_context *conte
 /* Fetches chunks that are neither resident nor fetched by the schedule. */
 static void fetch_on_demand(struct sl_core *core, struct launch_context *context)
 {
-    const struct sl_demand_for launch = {context->tick, context->chunks, context->chunk_count,
-                                         context->prefetches_successors};
+    const struct sl_demand_for launch = {context->tick, context->chunks, context->chunk_count};
     bool oversize = false, fetched = false;
     sl_lock(&core->order);
     bool to_fetch = is_to_fetch(core, context, &oversize);
@@ -139,7 +136,6 @@ static void fetch_on_demand(struct sl_core *core, struct launch_context *context
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
     if (!fetched) return;
     sl_lock(&core->order);
-    core->demand.idle_bytes = 0;
     /* Live memory may fit the budget although chunks were missing: chunks that died behind a collective are
      * copied out instead of discarded, and fetched again. */
     if (missing && sl_stats_bytes(core->stats.total.bytes_out) && !core->budget.pressure)
@@ -215,15 +211,9 @@ static const struct sl_usage *understand(struct sl_core *core, struct launch_con
     return usage;
 }
 
-/* Checks whether all chunks are resident without further work, notes the launch for successor prefetch, and
- * counts pinned bytes. */
+/* Checks whether all chunks are resident without further work, and counts pinned bytes. */
 static void see(struct sl_core *core, const struct sl_usage *usage, struct launch_context *context)
 {
-    if (sl_demand_learns_successors(&core->demand, core->planning.astray_at)) {
-        sl_successors_note(core->demand.successors, usage->symbol, context->tick, core->history.streak > 0,
-                           core->history.fed);
-        context->prefetches_successors = sl_successors_any(core->demand.successors);
-    }
     context->resident = !usage->chunk_count || use_plainly(core, usage, context->stream);
     if (usage->pinned_bytes) {
         SL_COUNT(&core->stats, remote_bytes, usage->pinned_bytes);
@@ -331,12 +321,11 @@ static void begin(struct sl_core *core, struct sl_launch *launch, bool beside)
     }
     const struct sl_usage *usage = understand(core, &context);
     see(core, usage, &context);
-    bool moves = !context.resident || context.batch.any || context.prefetches_successors;
+    bool moves = !context.resident || context.batch.any;
     if (moves) {
         if (!context.resident) keep_chunks(usage, &context);
         sl_unlock(&core->order);
         see_to_chunks(core, &context);
-        if (context.prefetches_successors) sl_demand_prefetch_successors(&core->demand);
         free(context.many);
         sl_lock(&core->order);
     }

@@ -13,7 +13,6 @@
 #include "move/stats.h"
 #include "move/steps.h"
 #include "plan/plan.h"
-#include "predict/successors.h"
 
 enum { MOST_SYMBOLS = 512 }; /* predicted symbols searched for launches */
 enum { SURE_CONTEXT = 16 };  /* symbols of matching context that make a place certain */
@@ -91,9 +90,7 @@ void sl_planning_mispredicted(struct sl_planning *planning, bool alike)
     planning->mispredictions++;
     if (alike) return;
     if (!atomic_load_explicit(&planning->core->schedule.active, memory_order_relaxed)) return;
-    if (!planning->core->schedule.steps.symbols || !SL_HAS(GOES_ON) ||
-        (!planning->core->history.vary &&
-         sl_successors_are_needed(planning->core->demand.successors, planning->core->history.fed)))
+    if (!planning->core->schedule.steps.symbols || !SL_HAS(GOES_ON))
         sl_planning_cancel(planning, SL_CANCEL_MISPREDICTED);
     else if (!planning->astray_at)
         planning->astray_at = planning->core->history.ticks.now;

@@ -10,7 +10,6 @@
 #include "move/migrator.h"
 #include "move/stats.h"
 #include "move/streams.h"
-#include "predict/successors.h"
 #include "trace/trace_write.h"
 
 #define SAMPLES 512
@@ -96,7 +95,7 @@ static bool is_traced_collective(const struct sl_sampler *sampler, const struct 
     return sampler->every && launch->kind == SL_LAUNCH_COLLECTIVE;
 }
 
-/* Returns whether planning or successor prefetch needs a sample of this symbol, and counts it as begun. The
+/* Returns whether planning needs a sample of this symbol, and counts it as begun. The
  * distance between samples of well-known symbols is random, so that they do not hit the same launches in each
  * iteration. */
 static bool begin_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
@@ -104,9 +103,7 @@ static bool begin_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
     struct sl_sampler *sampler = sampling->sampler;
     bool steady = sampling->core->history.streak >= SL_STEADY_STREAK;
     if (!sl_demand_is_short(&sampling->core->demand)) return false;
-    bool frequent = sl_demand_learns_successors(&sampling->core->demand, false) &&
-                    sl_successors_are_needed(sampling->core->demand.successors, sampling->core->history.fed);
-    if (!steady && (!frequent || sampling->core->history.ticks.now < sampler->again_at)) return false;
+    if (!steady) return false;
     struct sl_duration *known = sl_durations_of(&sampling->durations, symbol);
     if (!known || known->begun_in == sampling->core->history.iterations + 1) return false;
     bool well = known->confirmed || known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;

@@ -36,9 +36,8 @@ struct sl_chunk_record {
     _Atomic bool copied;               /* it was copied out, and was not discarded since */
     bool pinned; /* in pinned host memory: counts as resident, takes no frame and never moves */
     _Atomic sl_tick last_use;
-    _Atomic sl_tick deadline; /* its expected use, without a plan: see successors.h */
-    sl_chunk run;             /* first chunk of the allocation that covers this chunk whole, or this chunk */
-    uint32_t run_chunks;      /* chunks of that run; 0: free */
+    sl_chunk run;        /* first chunk of the allocation that covers this chunk whole, or this chunk */
+    uint32_t run_chunks; /* chunks of that run; 0: free */
     struct sl_chunk_bitmap *bitmap; /* allocations of a packed chunk; kept for its next use as one */
     uint32_t run_slot;              /* of a run's first chunk: the slot that owns the run */
     uint32_t group;                 /* of a packed chunk; SL_NONE: the chunk is free, or part of a run */

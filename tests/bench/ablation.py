@@ -26,7 +26,7 @@ SHARES, LINK_GBS = (0.8, 0.5, 0.33), "24"
 FIRST, LAST = 5, 200  # steps that count
 STEPS = {"sequence-gpt": 200, "sequence-irregular": 200, "sequence-recorded": 200, "gpt": 100, "mlp": 100}
 # Where two may do the same, both are left out as well.
-PAIRS = ["LESSONS+VARIANTS", "GOES_ON+HASTEN", "INTERLEAVER+SUCCESSORS", "CONFIDENCE+HASTEN"]
+PAIRS = ["LESSONS+VARIANTS", "GOES_ON+HASTEN", "CONFIDENCE+HASTEN"]
 
 
 def mechanisms(source):
