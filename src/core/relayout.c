@@ -3,7 +3,6 @@
 #include "base/test_hooks.h"
 #include "core/core.h"
 #include "core/forecast.h"
-#include "core/layout_job.h"
 #include "core/planner.h"
 #include "launch/symbols.h"
 #include "memory/placement.h"
@@ -111,11 +110,6 @@ void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, struct sl_p
     while (sl_layout_job_step(relayout->job)) {
     }
     end(relayout, sl_layout_job_is_better(relayout->job));
-}
-
-void sl_relayout_came(struct sl_relayout *relayout, sl_symbol symbol)
-{
-    if (relayout->job) sl_layout_job_came(relayout->job, symbol);
 }
 
 void sl_relayout_go_on(struct sl_relayout *relayout, const struct sl_planner *planner)

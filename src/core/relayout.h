@@ -4,11 +4,10 @@
 #ifndef SLUICE_RELAYOUT_H
 #define SLUICE_RELAYOUT_H
 
-#include "base/types.h"
+#include "core/layout_job.h"
 
 struct sl_core;
 struct sl_history;
-struct sl_layout_job;
 struct sl_planner;
 
 struct sl_relayout {
@@ -31,7 +30,10 @@ bool sl_relayout_is_due(const struct sl_relayout *relayout, struct sl_history *h
 void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, struct sl_planner *planner);
 
 /* A symbol was fed. */
-void sl_relayout_came(struct sl_relayout *relayout, sl_symbol symbol);
+static inline void sl_relayout_came(const struct sl_relayout *relayout, sl_symbol symbol)
+{
+    if (relayout->job) sl_layout_job_came(relayout->job, symbol);
+}
 /* Predicts the new places that the planner found, if the program is at the begin of their period. */
 void sl_relayout_go_on(struct sl_relayout *relayout, const struct sl_planner *planner);
 
