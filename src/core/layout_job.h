@@ -1,5 +1,5 @@
 /* A search for better places of a period's allocations. Everything that it needs is read from the core at its
- * begin, under the order lock, as are the calls below; only its steps may be another thread's. */
+ * begin, so its steps may be another thread's. Caller holds the order lock, but for the steps. */
 #ifndef SLUICE_LAYOUT_JOB_H
 #define SLUICE_LAYOUT_JOB_H
 
@@ -15,7 +15,7 @@ struct sl_layout_job *sl_layout_job_new(struct sl_core *core, struct sl_forecast
                                         unsigned seed);
 void sl_layout_job_delete(struct sl_layout_job *job); /* accepts NULL */
 
-/* Tries another layout: some 0.1 to 10 ms. False: all were tried. `job`: a struct sl_layout_job. */
+/* Tries another layout, which takes 0.1 ms to 0.1 s. False: all were tried. `job`: a struct sl_layout_job. */
 bool sl_layout_job_step(void *job);
 /* Whether the best layout makes the period faster. Precondition: all were tried. */
 bool sl_layout_job_is_better(const struct sl_layout_job *job);
