@@ -81,15 +81,26 @@ static int mixed(void)
 
 static struct sl_relayout relayout;
 
+/* The core itself plans nothing: what its plans leave on the device would depend on how fast the machine is.
+ */
+static struct sl_core *without_plans(void)
+{
+    struct sl_core *core = sl_core_running();
+    core->policy = sl_policy_traits(SL_POLICY_DEMAND);
+    return core;
+}
+
 static void begin_and_end(struct sl_forecast *forecast)
 {
     enum sl_status status = SL_OK;
     struct sl_core *core = forecast->core = sl_core_running();
+    core->policy = sl_policy_traits(SL_POLICY_PLAN);
     if (sl_relayout_is_due(&relayout, &core->history)) sl_relayout(&relayout, core, NULL);
     assert_int_equal(sl_forecast_begin(forecast), SL_OK);
     while (!sl_forecast_step(forecast, SIZE_MAX, &status)) {
     }
     assert_int_equal(status, SL_OK);
+    without_plans();
 }
 
 /* Launches take equally long, whatever the machine does meanwhile. Copies take so long that an entry stays
@@ -116,11 +127,10 @@ static void set_speeds(struct sl_core *core)
 static void streams_share_no_places(void **state)
 {
     (void)state;
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = without_plans();
     struct sl_forecast forecast = {0};
     relayout = (struct sl_relayout){0};
     for (int l = 0; l < LASTING; l++) lasting[l] = core_take(2 * SL_MIB);
-    core->planning.relayout.tries = 1000; /* only those of these tests */
     for (int i = 0; i < 6; i++) run_period();
     set_speeds(core);
     sl_symbol next = sl_predictor_expected(core->history.predictor);
@@ -141,7 +151,7 @@ static void streams_share_no_places(void **state)
 static void what_is_used_together_comes_to_lie_together(void **state)
 {
     (void)state;
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = without_plans();
     struct sl_forecast forecast = {0};
     relayout = (struct sl_relayout){0};
     assert_true(mixed() > ENTRIES / 2);
@@ -170,7 +180,7 @@ static void what_is_used_together_comes_to_lie_together(void **state)
 static void it_begins_where_the_least_is_allocated(void **state)
 {
     (void)state;
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = without_plans();
     struct sl_forecast forecast = {0};
     relayout = (struct sl_relayout){0};
     take_lists();
@@ -190,7 +200,7 @@ static void it_begins_where_the_least_is_allocated(void **state)
 static void it_is_tried_less_and_less(void **state)
 {
     (void)state;
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = without_plans();
     struct sl_forecast forecast = {0};
     relayout = (struct sl_relayout){0};
     int tries = 0;
@@ -210,7 +220,7 @@ static void it_is_tried_less_and_less(void **state)
 static void a_period_that_was_not_seen_is_left_alone(void **state)
 {
     (void)state;
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = without_plans();
     relayout = (struct sl_relayout){0};
     launch(&lasting[3], 1);
     run_period();
@@ -239,14 +249,14 @@ static void a_chunk_of_tiny_ones_has_room_for_others(void **state)
     (void)state;
     enum { WEIGHTS = 31 };
     if (!core_in_child("inline")) return;
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = without_plans();
     struct sl_forecast forecast = {0};
     relayout = (struct sl_relayout){0};
     uint64_t weights[WEIGHTS], bias = core_take(SL_TINY_BYTES);
     sl_chunk tiny = sl_arena_chunk(&core->arena, bias);
     for (int w = 0; w < WEIGHTS; w++) weights[w] = core_take(2 * SL_MIB);
-    core->planning.relayout.tries = 1000; /* only that of this test */
     for (int i = 0; i < 6; i++) run_with_scratch(weights, WEIGHTS, &bias);
+    set_speeds(core);
     assert_int_not_equal(sl_arena_chunk(&core->arena, scratch), tiny);
     begin_and_end(&forecast);
     assert_int_equal(relayout.done, 1);
@@ -291,7 +301,7 @@ static void where_sizes_vary_all_steps_get_them(void **state)
     (void)state;
     enum { LEARNED = 25 };
     if (!core_in_child("inline")) return;
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = without_plans();
     struct sl_forecast forecast = {0};
     relayout = (struct sl_relayout){0};
     for (int l = 0; l < LASTING; l++) lasting[l] = core_take(2 * SL_MIB);
@@ -324,7 +334,9 @@ static void begin_search(struct sl_relayout *own, struct sl_planner *planner)
 {
     struct sl_core *core = sl_core_running();
     set_speeds(core);
+    core->policy = sl_policy_traits(SL_POLICY_PLAN);
     sl_relayout(own, core, planner);
+    without_plans();
     assert_non_null(own->job);
     assert_false(sl_relayout_is_due(own, &core->history));
     while (sl_planner_has_spare(planner)) sched_yield();
@@ -336,15 +348,12 @@ static void a_thread_looks_for_places_meanwhile(void **state)
 {
     (void)state;
     if (!core_in_child("inline")) return;
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = without_plans();
     struct sl_relayout *own = &core->planning.relayout;
     struct sl_planner *planner;
     assert_int_equal(sl_planner_start(false, &planner), SL_OK);
     for (int l = 0; l < LASTING; l++) lasting[l] = core_take(2 * SL_MIB);
-    own->tries = 1000;
     for (int i = 0; i < 6; i++) run_period();
-    core->policy = sl_policy_traits(SL_POLICY_DEMAND); /* the core plans no more by itself */
-    *own = (struct sl_relayout){0};
     /* What the program does otherwise meanwhile makes the places useless. */
     for (int forgets = 0; forgets < 2; forgets++) {
         begin_search(own, planner);
