@@ -13,7 +13,7 @@
 #include "plan/plan.h"
 
 enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
-enum { SPARE = 8 }; /* a flag beside the state: there is work for spare time */
+#define SPARE ((uint32_t)8) /* a flag beside the state: there is work for spare time */
 
 struct sl_planner {
     pthread_t thread;
@@ -82,7 +82,7 @@ static void make_next(struct sl_planner *planner)
 static void change(struct sl_planner *planner, enum state from, enum state to)
 {
     uint32_t state = atomic_load(&planner->state);
-    while ((state & ~(uint32_t)SPARE) == from &&
+    while ((state & ~SPARE) == from &&
            !atomic_compare_exchange_weak(&planner->state, &state, to | (state & SPARE))) {
     }
 }
@@ -92,7 +92,7 @@ static void *work(void *argument)
     struct sl_planner *planner = argument;
     for (;;) {
         uint32_t state = atomic_load(&planner->state);
-        switch (state & ~(uint32_t)SPARE) {
+        switch (state & ~SPARE) {
         case STOPPING:
             return NULL;
         case TO_MAKE:
@@ -107,7 +107,7 @@ static void *work(void *argument)
             if (!(state & SPARE))
                 syscall(SYS_futex, &planner->state, FUTEX_WAIT_PRIVATE, state, NULL, NULL, 0);
             else if (!planner->step(planner->self))
-                atomic_fetch_and(&planner->state, ~(uint32_t)SPARE);
+                atomic_fetch_and(&planner->state, ~SPARE);
         }
     }
 }
@@ -146,7 +146,7 @@ bool sl_planner_is_here(const struct sl_planner *planner)
 void sl_planner_stop(struct sl_planner *planner)
 {
     if (!planner) return;
-    if (planner->here || (atomic_load(&planner->state) & ~(uint32_t)SPARE) == STOPPING) return;
+    if (planner->here || (atomic_load(&planner->state) & ~SPARE) == STOPPING) return;
     set_state(planner, STOPPING);
     pthread_join(planner->thread, NULL);
 }
@@ -170,7 +170,7 @@ void sl_planner_begin(struct sl_planner *planner, const struct sl_plan_job *job)
 
 bool sl_planner_is_busy(const struct sl_planner *planner)
 {
-    return (atomic_load_explicit(&planner->state, memory_order_acquire) & ~(uint32_t)SPARE) == TO_MAKE;
+    return (atomic_load_explicit(&planner->state, memory_order_acquire) & ~SPARE) == TO_MAKE;
 }
 
 struct sl_plan_job *sl_planner_job(struct sl_planner *planner)

@@ -378,10 +378,11 @@ void sl_planning_go_on(struct sl_planning *planning)
     drop_what_strayed(planning);
     bool looks = looks_for_places_itself(planning) &&
                  sl_relayout_is_due(&planning->relayout, &planning->core->history) && judge(planning);
-    if (!looks && !find_work(planning)) return;
+    bool works = find_work(planning);
+    if (!looks && !works) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);
     if (looks) sl_relayout(&planning->relayout, planning->core, planning->planner);
-    if (find_work(planning)) do_stages(planning);
+    if (works) do_stages(planning);
     uint64_t ns = sl_clock_ns(CLOCK_MONOTONIC) - start;
     atomic_fetch_add(&planning->core->stats.plan_ns, ns);
     if (ns > planning->core->stats.plan_longest_ns) planning->core->stats.plan_longest_ns = ns;

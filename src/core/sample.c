@@ -95,15 +95,13 @@ static bool is_traced_collective(const struct sl_sampler *sampler, const struct 
     return sampler->every && launch->kind == SL_LAUNCH_COLLECTIVE;
 }
 
-/* Returns whether planning needs a sample of this symbol, and counts it as begun. The
- * distance between samples of well-known symbols is random, so that they do not hit the same launches in each
- * iteration. */
+/* Returns whether planning needs a sample of this symbol, and counts it as begun. The distance between
+ * samples of well-known symbols is random, so that they do not hit the same launches in each iteration. */
 static bool begin_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
 {
     struct sl_sampler *sampler = sampling->sampler;
-    bool steady = sampling->core->history.streak >= SL_STEADY_STREAK;
-    if (!sl_demand_is_short(&sampling->core->demand)) return false;
-    if (!steady) return false;
+    if (!sl_demand_is_short(&sampling->core->demand) || sampling->core->history.streak < SL_STEADY_STREAK)
+        return false;
     struct sl_duration *known = sl_durations_of(&sampling->durations, symbol);
     if (!known || known->begun_in == sampling->core->history.iterations + 1) return false;
     bool well = known->confirmed || known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;

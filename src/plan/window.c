@@ -33,7 +33,8 @@ bool sl_window_begin(struct sl_window *window, size_t launches, size_t chunks)
     window->chunk_capacity = seen;
     window->chunks = chunks;
     window->seen_before += window->launch_count + 1;
-    window->launch_count = window->access_count = window->death_count = 0;
+    window->launch_count = window->access_count = window->death_count = window->step_count = 0;
+    window->records = false;
     return true;
 }
 
