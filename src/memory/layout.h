@@ -18,7 +18,7 @@
 struct sl_layout_item {
     uint64_t offset, bytes; /* within one chunk; multiples of 512 are best */
     uint32_t bin;           /* the chunk: a number below bin_count */
-    uint32_t begins, ends;  /* events of the period; beyond its end for an item that lives into the next */
+    uint32_t begins, ends;  /* events of the period; `ends` beyond its end for one that lives into the next */
     enum {
         SL_LAYOUT_FIXED, /* lies there in every period */
         SL_LAYOUT_REST,  /* left over from the period before: there only in the first period, until it ends */
