@@ -165,7 +165,7 @@ bool sl_layout_job_step(void *self)
     job->layout = NULL;
     uint64_t least = job->before_ns - job->before_ns / (job->vary ? PART_WHERE_SIZES_VARY : PART_THAT_PAYS);
     job->better = found && rate(job, job->period.items) < least;
-    if (job->better || job->attempts || !job->input.attempts) return false;
+    if (!found || job->better || job->attempts || !job->input.attempts) return false;
     return begin(job, FEW_ATTEMPTS, job->variants / COST_OF_ATTEMPTS);
 }
 
