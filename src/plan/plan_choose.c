@@ -142,10 +142,12 @@ void sl_victims_remove_dead(struct sl_victims *v, sl_chunk chunk)
  * is evicted. If the window has no further use of a chunk, the window is assumed to repeat; a chunk that is
  * never used is assumed to be used one window later still. */
 struct chunk {
-    uint32_t moment;  /* after its last use or death so far */
+    uint32_t moment;  /* after its last use, which may not have ended, or death so far */
     uint32_t since;   /* when it last died, or became alive without a frame */
     uint32_t release; /* its last eviction; SL_NONE: none */
+    uint32_t access;  /* its last use, in the outlook */
     uint8_t content;
+    bool waits; /* it is in `waiting` */
 };
 
 struct chooser {
@@ -157,6 +159,8 @@ struct chooser {
     double *start; /* of each launch, and end of the last; 1 ns more for each, so that all differ */
     double in_share, out_share; /* parts of the link time of a byte's round trip */
     struct sl_victims victims;
+    sl_chunk *waiting; /* used, but not yet among the victims: most are used again before one is needed */
+    uint32_t waiting_count;
     uint64_t resident_bytes;
     bool lacks_memory;
 };
@@ -194,11 +198,30 @@ static void may_leave(struct chooser *c, sl_chunk chunk, const struct prospect *
     c->lacks_memory |= !added;
 }
 
+/* The best live victim for launch `t`, or SL_NONE. */
+static sl_chunk best_victim(struct chooser *c, uint32_t t)
+{
+    uint32_t count = c->waiting_count;
+    c->waiting_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sl_chunk chunk = c->waiting[i];
+        struct chunk *x = &c->chunk[chunk];
+        struct prospect p = {c->outlook->next[x->access], c->outlook->death[x->access], x->moment,
+                             c->start[x->moment]};
+        x->waits = x->moment == t + 1; /* the launch uses it */
+        if (x->waits)
+            c->waiting[c->waiting_count++] = chunk;
+        else if (x->content == SL_CONTENT_RESIDENT)
+            may_leave(c, chunk, &p);
+    }
+    return sl_victims_best(&c->victims, c->start[t]);
+}
+
 /* False: no chunk can be evicted. `request`: the one that needs the room. */
 static bool evict_one(struct chooser *c, uint32_t launch, uint32_t request)
 {
     bool alive = c->victims.dead_first == SL_NONE;
-    sl_chunk victim = alive ? sl_victims_best(&c->victims, c->start[launch]) : c->victims.dead_first;
+    sl_chunk victim = alive ? best_victim(c, launch) : c->victims.dead_first;
     if (victim == SL_NONE) return false;
     struct chunk *x = &c->chunk[victim];
     enum sl_action_kind kind = alive ? SL_ACTION_EVICT : SL_ACTION_DISCARD;
@@ -234,7 +257,7 @@ static uint64_t used_bytes(const struct chooser *c, const struct sl_plan_access 
 }
 
 /* Bytes used remotely cross the link while their launch waits. */
-static bool costs_less_than_remote(const struct chooser *c, uint32_t t, const struct sl_plan_access *use)
+static bool costs_less_than_remote(struct chooser *c, uint32_t t, const struct sl_plan_access *use)
 {
     const struct sl_choose_options *policy = c->policy;
     sl_chunk chunk = use->chunk;
@@ -247,7 +270,7 @@ static bool costs_less_than_remote(const struct chooser *c, uint32_t t, const st
     if (c->in->chunk_bytes[chunk])
         remote *= SL_IN_PLACE_COST * (double)used_bytes(c, use) / (double)c->in->chunk_bytes[chunk];
     if (has_room(c, chunk) || c->victims.dead_first != SL_NONE) return cost <= remote;
-    sl_chunk victim = sl_victims_best(&c->victims, c->start[t]);
+    sl_chunk victim = best_victim(c, t);
     return victim != SL_NONE && cost + c->victims.price[c->victims.of[victim].price] <= remote;
 }
 
@@ -320,6 +343,7 @@ static bool begin_launch(struct chooser *c, uint32_t t)
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
         bytes += c->in->chunk_bytes[chunk];
+        c->chunk[chunk].moment = t + 1;
         sl_victims_remove(&c->victims, chunk);
         if (c->chunk[chunk].content != SL_CONTENT_RESIDENT_DEAD) continue;
         sl_victims_remove_dead(&c->victims, chunk);
@@ -344,9 +368,9 @@ static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
             x->content = SL_CONTENT_HOST;
             continue;
         }
-        x->moment = t + 1;
-        struct prospect p = {c->outlook->next[access], c->outlook->death[access], t + 1, c->start[t + 1]};
-        may_leave(c, use->chunk, &p);
+        x->access = access;
+        if (!x->waits) c->waiting[c->waiting_count++] = use->chunk;
+        x->waits = true;
     }
     if (remote.in_bytes || remote.out_bytes) c->choice->remotes[c->choice->remote_count++] = remote;
 }
@@ -429,16 +453,18 @@ enum sl_status sl_plan_choose(const struct sl_plan_input *in, const struct sl_ou
                         .out_share = (double)in->in_bytes_per_s / both};
     enum sl_status status = sl_victims_new(in->chunk_count, policy->weight_of_rest, &c.victims);
     c.chunk = calloc(in->chunk_count + 1, sizeof *c.chunk);
+    c.waiting = malloc((in->chunk_count + 1) * sizeof *c.waiting);
     c.start = malloc((in->launch_count + 1) * sizeof *c.start);
     choice.evictions = malloc((accesses + in->chunk_count + 1) * sizeof *choice.evictions);
     choice.requests = malloc((accesses + 1) * sizeof *choice.requests);
     choice.remotes = malloc((in->launch_count + 1) * sizeof *choice.remotes);
-    if (!choice.remotes || !c.chunk || !c.start || !choice.evictions || !choice.requests)
+    if (!choice.remotes || !c.chunk || !c.waiting || !c.start || !choice.evictions || !choice.requests)
         status = SL_ERR_NO_MEMORY;
     if (status == SL_OK) choose(&c);
     if (c.lacks_memory) status = SL_ERR_NO_MEMORY;
     sl_victims_free(&c.victims);
     free(c.chunk);
+    free(c.waiting);
     free(c.start);
     if (status)
         sl_choice_free(&choice);
