@@ -164,23 +164,17 @@ static int worth(unsigned pattern, uint32_t segment, uint32_t count, const struc
     }
 }
 
-/* Positions that are tried for each turn, ascending. */
+/* Positions that are tried for each turn, ascending: at equal distances, but for the last one. */
 struct candidates {
-    uint32_t at[GRID], count;
+    uint32_t at[GRID], count, apart;
 };
 
 /* The first candidate of at least `position`. */
 static uint32_t index_from(const struct candidates *candidates, uint32_t position)
 {
-    uint32_t from = 0, to = candidates->count;
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-        if (candidates->at[middle] < position)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    uint32_t first = candidates->at[0], last = candidates->count - 1;
+    uint32_t index = position > first ? (position - first - 1) / candidates->apart + 1 : 0;
+    return index < last ? index : last + (position > candidates->at[last]);
 }
 
 struct plane {
@@ -251,6 +245,7 @@ static uint32_t spread(struct candidates *candidates, uint32_t from, uint32_t to
 {
     uint32_t apart = (to - from) / (GRID - 1) + 1;
     candidates->count = 0;
+    candidates->apart = apart;
     for (uint32_t p = from; p < to; p += apart) candidates->at[candidates->count++] = p;
     candidates->at[candidates->count++] = to;
     return apart;
