@@ -187,39 +187,6 @@ static bool all_went_well(const struct replay_result *results, size_t count)
     return true;
 }
 
-static bool predict(const struct replay_job *job, const struct plan_wish *wish,
-                    const struct predictions *known, struct predictions *out)
-{
-    size_t resident_count = (size_t)wish->link_count * wish->chunk_count;
-    size_t count = resident_count * wish->policy_count * wish->budget_count;
-    struct replay_result *resident = calloc(resident_count, sizeof(*resident));
-    *out = (struct predictions){.at = calloc(count, sizeof(*out->at))};
-    bool good = resident && out->at;
-    if (!good) failure("out of memory");
-    good = good && run_resident(job, wish, resident) && all_went_well(resident, resident_count);
-    if (good) list(wish, resident, out);
-    good = good && run_listed(job, known, out->at, out->count);
-    if (good) find_best(out);
-    free(resident);
-    return good;
-}
-
-bool predictions_make(const struct replay_job *job, const struct plan_wish *wish, struct predictions *out)
-{
-    return predict(job, wish, NULL, out);
-}
-
-const struct prediction *predictions_fastest(const struct predictions *predictions)
-{
-    const struct prediction *fastest = NULL;
-    for (size_t i = 0; i < predictions->count; i++) {
-        const struct prediction *one = &predictions->at[i];
-        if (one->result.status != SL_OK) continue;
-        if (!fastest || one->result.steady.took_ns < fastest->result.steady.took_ns) fastest = one;
-    }
-    return fastest;
-}
-
 static bool is_enough(const struct prediction *one)
 {
     return one->result.status == SL_OK &&
@@ -245,6 +212,67 @@ static void bracket(const struct predictions *predictions, struct prediction *en
         if (one->setting.budget_bytes < most && one->setting.budget_bytes > *too_little)
             *too_little = one->setting.budget_bytes;
     }
+}
+
+/* Fills in the results of one share after the other, the largest first. Ends when a budget is too little for
+ * which all others are no larger, and drops those, which would take longest. Precondition: as above. */
+static bool run_down(const struct replay_job *job, const struct predictions *known,
+                     struct predictions *predictions)
+{
+    const struct prediction *at = predictions->at;
+    size_t all = predictions->count, to = 0;
+    struct prediction enough;
+    uint64_t too_little = 0;
+    bool good = true;
+    for (size_t from = 0; good && from < all; from = to) {
+        bool wanted = false;
+        for (; to < all && at[to].budget == at[from].budget; to++)
+            wanted |= at[to].setting.budget_bytes >= too_little;
+        if (!wanted) break;
+        good = run_listed(job, known, predictions->at + from, to - from);
+        predictions->count = to;
+        find_best(predictions);
+        bracket(predictions, &enough, &too_little);
+    }
+    return good;
+}
+
+/* `search`: only as many shares as the search for the least budget needs. */
+static bool predict(const struct replay_job *job, const struct plan_wish *wish,
+                    const struct predictions *known, bool search, struct predictions *out)
+{
+    size_t resident_count = (size_t)wish->link_count * wish->chunk_count;
+    size_t count = resident_count * wish->policy_count * wish->budget_count;
+    struct replay_result *resident = calloc(resident_count, sizeof(*resident));
+    *out = (struct predictions){.at = calloc(count, sizeof(*out->at))};
+    bool good = resident && out->at;
+    if (!good) failure("out of memory");
+    good = good && run_resident(job, wish, resident) && all_went_well(resident, resident_count);
+    if (good) list(wish, resident, out);
+    if (search) {
+        good = good && run_down(job, known, out);
+    } else {
+        good = good && run_listed(job, known, out->at, out->count);
+        if (good) find_best(out);
+    }
+    free(resident);
+    return good;
+}
+
+bool predictions_make(const struct replay_job *job, const struct plan_wish *wish, struct predictions *out)
+{
+    return predict(job, wish, NULL, false, out);
+}
+
+const struct prediction *predictions_fastest(const struct predictions *predictions)
+{
+    const struct prediction *fastest = NULL;
+    for (size_t i = 0; i < predictions->count; i++) {
+        const struct prediction *one = &predictions->at[i];
+        if (one->result.status != SL_OK) continue;
+        if (!fastest || one->result.steady.took_ns < fastest->result.steady.took_ns) fastest = one;
+    }
+    return fastest;
 }
 
 /* Searches between a sufficient budget, *out, and an insufficient one, `low`. */
@@ -288,7 +316,7 @@ bool plan_least_budget(const struct replay_job *job, const struct plan_wish *wis
     plan_default_budgets(&own);
     own.policies[0] = "plan";
     own.policy_count = own.link_count = 1;
-    bool good = predict(job, &own, known, &shares);
+    bool good = predict(job, &own, known, true, &shares);
     if (good) {
         bracket(&shares, out, &low);
         out->of_rank = NULL;

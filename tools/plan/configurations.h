@@ -62,8 +62,9 @@ const struct prediction *predictions_fastest(const struct predictions *predictio
 
 /* Elixir's question: the least budget with which a step takes at most PLAN_TOLERANCE_PERCENT longer than with
  * all data on the device, for the policy `plan` and the first link. The budgets and policies of the wish do
- * not matter. `known`: predictions that are not replayed again. False: an error was printed on stderr.
- * out->of_rank is NULL. out->setting.budget_bytes is 0 if nothing less than the whole need suffices. */
+ * not matter: shares of the need are tried from the largest one down, until one is too little. `known`:
+ * predictions that are not replayed again. False: an error was printed on stderr. out->of_rank is NULL.
+ * out->setting.budget_bytes is 0 if nothing less than the whole need suffices. */
 bool plan_least_budget(const struct replay_job *job, const struct plan_wish *wish,
                        const struct predictions *known, struct prediction *out);
 
