@@ -7,6 +7,7 @@
 
 enum {
     FEWER = 5,  /* smaller budgets that are tried first */
+    PAIR = 2,   /* of them, that are tried at once */
     MORE = 4,   /* larger ones */
     POINTS = 3, /* budgets between two that are tried at once */
     ROUNDS = 2,
@@ -90,6 +91,22 @@ static struct advice *note(const struct search *search, size_t point, struct adv
     return advice;
 }
 
+/* Tries smaller budgets than that, the largest first, until one is too little: smaller ones take longest.
+ * *point: the least that is enough, or SIZE_MAX. False: an error was printed. */
+static bool try_fewer(struct search *search, uint64_t used, uint64_t most_ns, size_t *point)
+{
+    static const unsigned percents[FEWER] = {90, 75, 60, 45, 30};
+    for (int i = 0, end = PAIR; i < FEWER; end += PAIR) {
+        size_t first = search->count;
+        for (; i < end && i < FEWER; i++)
+            add(search, used / 100 * percents[i], replay_least_budget() - 1, used);
+        if (!try_from(search, first)) return false;
+        *point = advice_least_budget(search->points, search->count, most_ns);
+        if (*point + 1 != search->count) break;
+    }
+    return true;
+}
+
 /* *step_ns: with the budget that is advised; 0: none is. */
 static bool advise_less(const struct situation *s, struct advice_list *list, uint64_t *step_ns)
 {
@@ -98,10 +115,8 @@ static bool advise_less(const struct situation *s, struct advice_list *list, uin
     uint64_t most_ns = situation_step(s) + situation_step(s) / 100 * ADVICE_LOSS_PERCENT;
     char less[SL_BYTES_TEXT], before[SL_BYTES_TEXT];
     *step_ns = 0;
-    static const unsigned percents[FEWER] = {90, 75, 60, 45, 30};
-    for (int i = 0; i < FEWER; i++) add(&search, used / 100 * percents[i], least - 1, used);
-    if (!try_from(&search, 0)) return false;
-    size_t point = advice_least_budget(search.points, search.count, most_ns);
+    size_t point;
+    if (!try_fewer(&search, used, most_ns, &point)) return false;
     for (int round = 0; round < ROUNDS && point != SIZE_MAX; round++) {
         if (!refine(&search, point, least - 1)) return false;
         point = advice_least_budget(search.points, search.count, most_ns);
