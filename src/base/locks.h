@@ -19,6 +19,9 @@
     X(ORDER, "order", false, false)                                                                          \
     X(OUT, "out", true, true)                                                                                \
     X(IN, "in", true, true)                                                                                  \
+    X(TIMES, "times", true, false)                                                                           \
+    X(MOVERS, "movers", false, false)                                                                        \
+    X(LANDING, "landing", false, false)                                                                      \
     X(FENCES, "fences", false, false)                                                                        \
     X(FREES, "frees", false, false)                                                                          \
     X(BEHIND, "behind", false, false)                                                                        \

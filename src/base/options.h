@@ -31,6 +31,7 @@ struct sl_options {
     const char *backing;    /* rules, see backing.h */
     int policy;             /* enum sl_policy */
     int daemon;             /* enum sl_daemon_mode */
+    int movers;             /* threads to the host; 0: automatic */
     int discard;            /* enum sl_discard */
     const char *trace;      /* file; %p process id, %h host name, %r rank */
     int trace_full;         /* enum sl_trace_full */

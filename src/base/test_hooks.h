@@ -83,6 +83,8 @@ enum sl_delay_place {
     SL_DELAY_HELD_BACK,     /* where a free waits until a capture has begun */
     SL_DELAY_CAPTURE_BEGUN, /* after a stream began to capture */
     SL_DELAY_PYTHON,        /* before a thread reads its Python frames */
+    SL_DELAY_LANDING, /* after a thread saw that a movement has not landed, before it reads what is new */
+    SL_DELAY_SLEEP,   /* after it looked again, before it sleeps */
     SL_DELAY_PLACES
 };
 

@@ -1,6 +1,7 @@
 #include "core/build.h"
 
 #include <limits.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,17 @@ static struct sl_learned *join_profile(struct sl_core *core)
     return device ? sl_learned_join(sl_core_started(0)->learned, device, core) : NULL;
 }
 
+/* A quarter of the processors that the process may use, but no more than keep a link busy
+ * (docs/driver-model.md). */
+static uint32_t mover_count(const struct sl_options *options)
+{
+    enum { PART = 4, ENOUGH = 4 };
+    cpu_set_t allowed;
+    if (options->movers) return (uint32_t)options->movers;
+    int count = sched_getaffinity(0, sizeof allowed, &allowed) ? 1 : CPU_COUNT(&allowed) / PART;
+    return count < 1 ? 1 : count > ENOUGH ? ENOUGH : (uint32_t)count;
+}
+
 /* Without a planner, the launch that needs a plan makes it. */
 static void start_planner(struct sl_core *core)
 {
@@ -169,7 +181,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     if (status == SL_OK && (core->recorder.trace || core->policy->plans))
         sl_migrator_time(&core->migrator, core->recorder.trace);
     if (status == SL_OK && threaded && !backend->one_thread && sl_policy_moves_ahead(core->policy) &&
-        sl_daemon_start(&core->schedule, &core->schedule.daemon) != SL_OK)
+        sl_daemon_start(&core->schedule, mover_count(core->options), &core->schedule.daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
     core->planning.lead_eighths = threaded ? SL_PLANNING_LEAD : 0;
     bool ahead = sl_policy_moves_ahead(core->policy);
@@ -193,7 +205,7 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     if (!core->number) sl_report_leave();
     sl_planner_delete(core->planning.planner);
     core->planning.planner = NULL;
-    sl_daemon_delete(core->schedule.daemon);
+    sl_daemon_delete(core->schedule.daemon, device_gone);
     core->schedule.daemon = NULL;
     sl_trace_close(core->recorder.trace);
     core->recorder.trace = core->stats.trace = NULL;

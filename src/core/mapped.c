@@ -78,8 +78,8 @@ void sl_runtime_give_up(uint64_t address, uint64_t bytes)
     sl_frees_flush(&core->reuse.frees); /* an open point keeps a chunk from being discarded */
     while (!try_give_up(core, address, bytes, &slab)) sched_yield();
     struct sl_migrator *migrator = &core->migrator;
-    sl_migrator_wait_host(migrator, &migrator->out, atomic_load(&migrator->out.issued));
-    sl_migrator_wait_host(migrator, &migrator->in, atomic_load(&migrator->in.issued));
+    sl_migrator_wait_host(migrator, &migrator->out, atomic_load(&migrator->out.given));
+    sl_migrator_wait_host(migrator, &migrator->in, atomic_load(&migrator->in.given));
     sl_arena_delete(&core->arena, slab, bytes);
 }
 

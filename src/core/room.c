@@ -169,7 +169,7 @@ static bool is_room(const struct sl_core *core, uint64_t bytes)
 static void make_way(struct sl_core *core)
 {
     sl_core_give_way(core);
-    sl_migrator_wait_host(&core->migrator, &core->migrator.out, atomic_load(&core->migrator.out.issued));
+    sl_migrator_wait_host(&core->migrator, &core->migrator.out, atomic_load(&core->migrator.out.given));
 }
 
 bool sl_device_room_make(struct sl_core *core, uint64_t bytes)

@@ -85,14 +85,17 @@ struct sl_backend {
     /* The daemon's two streams: evictions and discards go to `out`, fetches and populations to `in`. */
     sl_stream (*stream_in)(void *self);
     sl_stream (*stream_out)(void *self);
+    /* A stream for a thread that moves memory. NULL: there are only those two. */
+    enum sl_status (*stream_new)(void *self, sl_stream *out);
+    void (*stream_delete)(void *self, sl_stream stream);
 
     /* Enqueue a movement. Precondition: [address, address + bytes) is in one slab, in whole 2 MiB blocks;
      * calls for one stream come from one thread at a time. Memory that was never written, or not since it was
      * discarded, is not copied. discard: the content is dead; runs on the `out` stream. If the driver cannot
      * discard, the memory is evicted. */
-    enum sl_status (*fetch)(void *self, uint64_t address, uint64_t bytes);
-    enum sl_status (*evict)(void *self, uint64_t address, uint64_t bytes);
-    enum sl_status (*discard)(void *self, uint64_t address, uint64_t bytes);
+    enum sl_status (*fetch)(void *self, uint64_t address, uint64_t bytes, sl_stream stream);
+    enum sl_status (*evict)(void *self, uint64_t address, uint64_t bytes, sl_stream stream);
+    enum sl_status (*discard)(void *self, uint64_t address, uint64_t bytes, sl_stream stream);
 
     /* An event for order alone, and one with a time. A host thread that waits for either sleeps. */
     enum sl_status (*event_new)(void *self, sl_event_handle *out);

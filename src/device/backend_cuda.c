@@ -22,6 +22,21 @@ static sl_stream stream_out(void *self)
     return ((struct sl_cuda *)self)->out;
 }
 
+static enum sl_status stream_new(void *self, sl_stream *out)
+{
+    struct sl_cuda *cuda = self;
+    CUstream stream;
+    enum sl_status status = SL_CUDA_CHECK(
+        cuda, cuda->driver->stream_create(&stream, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
+    if (status == SL_OK) *out = stream;
+    return status;
+}
+
+static void stream_delete(void *self, sl_stream stream)
+{
+    ((struct sl_cuda *)self)->driver->stream_destroy(stream);
+}
+
 static enum sl_status prefetch(struct sl_cuda *cuda, uint64_t address, uint64_t bytes, CUmemLocation to,
                                CUstream stream)
 {
@@ -39,26 +54,26 @@ static enum sl_status prefetch(struct sl_cuda *cuda, uint64_t address, uint64_t 
     return SL_OK;
 }
 
-static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
     struct sl_cuda *cuda = self;
-    return prefetch(cuda, address, bytes, sl_cuda_device(cuda), cuda->in);
+    return prefetch(cuda, address, bytes, sl_cuda_device(cuda), stream);
 }
 
-static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status evict(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
     struct sl_cuda *cuda = self;
-    return prefetch(cuda, address, bytes, sl_cuda_host(cuda), cuda->out);
+    return prefetch(cuda, address, bytes, sl_cuda_host(cuda), stream);
 }
 
-static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status discard(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
     sl_check_may_move();
     const struct sl_cuda *cuda = self;
-    if (!cuda->driver->mem_discard_batch) return evict(self, address, bytes);
+    if (!cuda->driver->mem_discard_batch) return evict(self, address, bytes, stream);
     CUdeviceptr pointer = address;
     size_t size = bytes;
-    return SL_CUDA_CHECK(cuda, SL_PERSIST(cuda->driver->mem_discard_batch(&pointer, &size, 1, 0, cuda->out)),
+    return SL_CUDA_CHECK(cuda, SL_PERSIST(cuda->driver->mem_discard_batch(&pointer, &size, 1, 0, stream)),
                          "cuMemDiscardBatchAsync");
 }
 
@@ -303,6 +318,8 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
         .pinned_delete = sl_cuda_pinned_delete,
         .stream_in = stream_in,
         .stream_out = stream_out,
+        .stream_new = stream_new,
+        .stream_delete = stream_delete,
         .fetch = fetch,
         .evict = evict,
         .discard = discard,

@@ -1,122 +1,242 @@
 #include "move/link_direction.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/test_hooks.h"
-#include "device/backend.h"
 
-static _Atomic(sl_event_handle) *event_at(const struct sl_link_direction *direction, uint64_t sequence)
-{
-    return &direction->events[sequence % SL_EVENTS_MOST];
-}
+enum { TURNS_BEFORE_SLEEP = 32 };
 
-/* Events of fetches have timing, because a launch's stall ends at the fetch that it waits for. */
-static enum sl_status new_event(const struct sl_link_direction *direction, const struct sl_backend *backend,
-                                sl_event_handle *out)
+unsigned sl_link_direction_patience_s = 10;
+
+static struct sl_kept_movement *at(const struct sl_link_direction *direction, uint64_t sequence)
 {
-    bool timed = direction->stream == backend->stream_in(backend->self);
-    return timed ? backend->timed_event_new(backend->self, out) : backend->event_new(backend->self, out);
+    return &direction->kept[sequence % SL_MOVEMENTS_KEPT];
 }
 
 enum sl_status sl_link_direction_init(struct sl_link_direction *direction, const struct sl_backend *backend,
                                       sl_stream stream, enum sl_lock_rank rank)
 {
-    direction->stream = stream;
-    direction->events = calloc(SL_EVENTS_MOST, sizeof *direction->events);
-    if (!direction->events || !sl_lock_init(&direction->lock, rank, false)) return SL_ERR_NO_MEMORY;
-    for (uint64_t first = 1; first <= SL_EVENTS_LEAST; first++) {
-        sl_event_handle event;
-        enum sl_status status = new_event(direction, backend, &event);
-        if (status) return status;
-        atomic_store(event_at(direction, first), event);
-        atomic_store(&direction->event_count, (uint32_t)first);
-    }
-    return SL_OK;
+    static _Atomic uint32_t directions;
+    direction->number = atomic_fetch_add(&directions, 1) + 1;
+    direction->kept = calloc(SL_MOVEMENTS_KEPT, sizeof *direction->kept);
+    if (!direction->kept || !sl_lock_init(&direction->lock, rank, false) ||
+        !sl_lock_init(&direction->landing, SL_LOCK_LANDING, true))
+        return SL_ERR_NO_MEMORY;
+    return sl_enqueued_init(&direction->enqueued, backend, stream);
 }
 
 void sl_link_direction_close(struct sl_link_direction *direction, const struct sl_backend *backend)
 {
-    uint64_t count = direction->event_count, last = direction->issued > count ? direction->issued : count;
-    for (uint64_t i = 0; backend && i < count; i++)
-        backend->event_delete(backend->self, atomic_load(event_at(direction, last - i)));
-    free((void *)direction->events);
-    direction->events = NULL;
-    atomic_store(&direction->event_count, 0);
+    sl_enqueued_close(&direction->enqueued, backend);
+    free(direction->kept);
+    direction->kept = NULL;
 }
 
-/* The first movements have an event from the start. */
-static sl_event_handle event_for(struct sl_link_direction *direction, const struct sl_backend *backend,
-                                 bool ask, uint64_t sequence)
+/* The oldest movement that is remembered. */
+static uint64_t oldest_kept(const struct sl_link_direction *direction)
 {
-    uint32_t count = atomic_load(&direction->event_count);
-    sl_event_handle event;
-    if (sequence <= count) return atomic_load(event_at(direction, sequence));
-    uint64_t oldest = sequence - count;
-    bool free = sl_link_direction_known_done(direction, oldest) ||
-                (ask && sl_link_direction_ask_done(direction, backend, oldest));
-    if (!free && count < SL_EVENTS_MOST && new_event(direction, backend, &event) == SL_OK)
-        atomic_store(&direction->event_count, count + 1);
-    else
-        event = atomic_load(event_at(direction, oldest));
-    atomic_store(event_at(direction, sequence), event);
-    return event;
+    uint64_t given = atomic_load_explicit(&direction->given, memory_order_acquire);
+    return given >= SL_MOVEMENTS_KEPT ? given - SL_MOVEMENTS_KEPT + 1 : 1;
+}
+
+/* The last enqueued movement up to this one, or a later one. */
+static uint64_t enqueued_by(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    uint64_t oldest = oldest_kept(direction);
+    return atomic_load(&at(direction, sequence > oldest ? sequence : oldest)->enqueued);
+}
+
+static bool is_by_mover(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    return atomic_load(&at(direction, sequence)->event);
+}
+
+static bool has_mover_event(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    return atomic_load(&direction->given) - sequence < SL_MOVER_EVENTS_KEPT &&
+           is_by_mover(direction, sequence);
+}
+
+/* Caller holds `landing`. What a mover has carried out is over; for the others the driver has answered. */
+static void note_done(struct sl_link_direction *direction)
+{
+    uint64_t done = atomic_load(&direction->done), issued = atomic_load(&direction->issued);
+    uint64_t oldest = oldest_kept(direction), known = atomic_load(&direction->enqueued.done);
+    if (done + 1 < oldest && enqueued_by(direction, oldest) > known) return;
+    if (done + 1 < oldest && oldest <= issued) done = oldest;
+    while (done < issued && enqueued_by(direction, done + 1) <= known) done++;
+    atomic_store_explicit(&direction->done, done, memory_order_release);
+}
+
+static void note_answers(struct sl_link_direction *direction)
+{
+    sl_lock(&direction->landing);
+    note_done(direction);
+    sl_unlock(&direction->landing);
+}
+
+void sl_link_direction_set_done(struct sl_link_direction *direction, uint64_t sequence)
+{
+    if (!SL_CHECK(sequence <= atomic_load(&direction->issued))) return;
+    uint64_t enqueued = enqueued_by(direction, sequence);
+    /* The next movement takes its place before it is known to be given. */
+    if (sequence && atomic_load(&direction->given) + 1 < sequence + SL_MOVEMENTS_KEPT)
+        sl_enqueued_set_done(&direction->enqueued, enqueued);
+    note_answers(direction);
+}
+
+/* The place of one that is forgotten, which can be after an end only, is another's. */
+static void land(struct sl_link_direction *direction, uint64_t sequence, sl_event_handle event)
+{
+    sl_lock(&direction->landing);
+    uint64_t issued = atomic_load(&direction->issued);
+    if (sequence >= oldest_kept(direction)) {
+        atomic_store(&at(direction, sequence)->event, event);
+        at(direction, sequence)->landed = sequence;
+    }
+    while (at(direction, issued + 1)->landed >= issued + 1) issued++;
+    atomic_store(&direction->issued, issued); /* before it looks for waiters, who look in the other order */
+    note_done(direction);
+    sl_unlock(&direction->landing);
+    if (!atomic_load(&direction->waiters)) return;
+    atomic_fetch_add(&direction->news, 1);
+    syscall(SYS_futex, &direction->news, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void sl_link_direction_end(struct sl_link_direction *direction)
+{
+    atomic_store(&direction->ended, true);
+    atomic_fetch_add(&direction->news, 1);
+    syscall(SYS_futex, &direction->news, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void wait_for_news(struct sl_link_direction *direction, uint64_t sequence)
+{
+    const struct timespec patience = {.tv_sec = sl_link_direction_patience_s};
+    SL_TEST_DELAY(LANDING);
+    uint32_t seen = atomic_load(&direction->news);
+    if (sl_link_direction_has_landed(direction, sequence) || atomic_load(&direction->ended)) return;
+    SL_TEST_DELAY(SLEEP);
+    long slept = syscall(SYS_futex, &direction->news, FUTEX_WAIT_PRIVATE, seen, &patience, NULL, 0);
+    if (!slept || errno != ETIMEDOUT || atomic_exchange(&direction->ended, true)) return;
+    sl_log(SL_LOG_WARN,
+           "a movement has waited for %u s, maybe for a kernel that waits for the program: launches do not "
+           "wait for "
+           "movements any more",
+           sl_link_direction_patience_s);
+}
+
+/* False: it may never land. */
+static bool wait_landed(struct sl_link_direction *direction, uint64_t sequence)
+{
+    for (int turn = 0; turn < TURNS_BEFORE_SLEEP; turn++) {
+        if (sl_link_direction_has_landed(direction, sequence)) return true;
+        sched_yield();
+    }
+    atomic_fetch_add(&direction->waiters, 1);
+    while (!sl_link_direction_has_landed(direction, sequence) && !atomic_load(&direction->ended))
+        wait_for_news(direction, sequence);
+    atomic_fetch_sub(&direction->waiters, 1);
+    return sl_link_direction_has_landed(direction, sequence);
+}
+
+/* Precondition: the direction's lock is held. */
+static uint64_t number_next(struct sl_link_direction *direction, uint64_t enqueued)
+{
+    uint64_t sequence = atomic_load(&direction->given) + 1;
+    /* Whose place it takes. */
+    if (sequence > SL_MOVEMENTS_KEPT) wait_landed(direction, sequence - SL_MOVEMENTS_KEPT);
+    sl_lock(&direction->landing);
+    atomic_store(&at(direction, sequence)->event, NULL);
+    atomic_store(&at(direction, sequence)->enqueued, enqueued);
+    atomic_store_explicit(&direction->given, sequence, memory_order_release);
+    sl_unlock(&direction->landing);
+    return sequence;
 }
 
 uint64_t sl_link_direction_submitted(struct sl_link_direction *direction, const struct sl_backend *backend,
                                      bool ask, enum sl_status *status)
 {
-    uint64_t sequence = atomic_load(&direction->issued) + 1;
-    enum sl_status recorded =
-        sl_record_event(backend, event_for(direction, backend, ask, sequence), direction->stream);
-    if (recorded && !atomic_load(&direction->unmarked)) atomic_store(&direction->unmarked, sequence);
-    if (*status == SL_OK) *status = recorded;
-    atomic_store_explicit(&direction->issued, sequence, memory_order_release);
+    uint64_t sequence =
+        number_next(direction, sl_enqueued_submitted(&direction->enqueued, backend, ask, status));
+    land(direction, sequence, NULL);
     return sequence;
 }
 
-static uint64_t first_with_event(const struct sl_link_direction *direction)
+uint64_t sl_link_direction_claim(struct sl_link_direction *direction)
 {
-    uint64_t issued = atomic_load_explicit(&direction->issued, memory_order_acquire);
-    uint64_t count = atomic_load(&direction->event_count);
-    return issued > count ? issued - count + 1 : 1;
+    return number_next(direction, atomic_load(&direction->enqueued.issued));
+}
+
+void sl_link_direction_landed(struct sl_link_direction *direction, uint64_t sequence, sl_event_handle event)
+{
+    land(direction, sequence, event);
 }
 
 bool sl_link_direction_has_event(const struct sl_link_direction *direction, uint64_t sequence)
 {
-    return sequence >= first_with_event(direction);
+    if (sequence < oldest_kept(direction)) return false;
+    if (is_by_mover(direction, sequence)) return has_mover_event(direction, sequence);
+    return sl_enqueued_has_event(&direction->enqueued, enqueued_by(direction, sequence));
 }
 
 sl_event_handle sl_link_direction_event(const struct sl_link_direction *direction, uint64_t sequence)
 {
-    uint64_t first = first_with_event(direction);
-    return atomic_load(event_at(direction, sequence > first ? sequence : first));
+    if (has_mover_event(direction, sequence)) return atomic_load(&at(direction, sequence)->event);
+    return sl_enqueued_event(&direction->enqueued, enqueued_by(direction, sequence));
 }
 
-void sl_link_direction_set_done(struct sl_link_direction *direction, uint64_t sequence)
+static bool is_enqueued(struct sl_link_direction *direction, uint64_t sequence)
 {
-    uint64_t seen = atomic_load(&direction->done);
-    if (!SL_CHECK(sequence <= atomic_load(&direction->issued))) return;
-    while (seen < sequence && !atomic_compare_exchange_weak(&direction->done, &seen, sequence)) {
-    }
+    sl_lock(&direction->landing);
+    bool landed = at(direction, sequence)->landed == sequence;
+    sl_unlock(&direction->landing);
+    return landed && !atomic_load(&at(direction, sequence)->event);
 }
 
-static bool is_marked(const struct sl_link_direction *direction, uint64_t sequence)
+/* What movers have carried out is over. The host waits for their events all the same, because simulated
+ * devices with a clock for each thread learn the order from it; once for each thread. */
+static void follow_movers(const struct sl_link_direction *direction, const struct sl_backend *backend,
+                          uint64_t sequence)
 {
-    uint64_t unmarked = atomic_load(&direction->unmarked);
-    return !unmarked || sequence < unmarked || !SL_GUARD(UNSURE_IS_AHEAD);
+    enum { DIRECTIONS = 8 };
+    static __thread struct {
+        uint32_t direction;
+        uint64_t sequence;
+    } followed[DIRECTIONS] __attribute__((tls_model("initial-exec")));
+    unsigned slot = direction->number % DIRECTIONS;
+    if (followed[slot].direction != direction->number) followed[slot].sequence = 0;
+    followed[slot].direction = direction->number;
+    uint64_t first = sequence > SL_MOVER_EVENTS_KEPT ? sequence - SL_MOVER_EVENTS_KEPT : 0;
+    if (first < followed[slot].sequence) first = followed[slot].sequence;
+    for (uint64_t s = first + 1; s <= sequence; s++)
+        if (has_mover_event(direction, s))
+            backend->event_wait(backend->self, atomic_load(&at(direction, s)->event));
+    if (followed[slot].sequence < sequence) followed[slot].sequence = sequence;
 }
 
 enum sl_status sl_link_direction_wait(struct sl_link_direction *direction, const struct sl_backend *backend,
                                       uint64_t sequence, const sl_stream *stream)
 {
-    sl_event_handle event = sl_link_direction_event(direction, sequence);
-    bool marked = is_marked(direction, sequence);
-    if (marked && stream) return sl_wait_event(backend, *stream, event);
-    uint64_t issued = marked ? sequence : atomic_load(&direction->issued);
-    enum sl_status status =
-        marked ? sl_wait_host(backend, event) : sl_finish_stream(backend, direction->stream);
-    if (status == SL_OK) sl_link_direction_set_done(direction, issued);
+    if (!wait_landed(direction, sequence) && !is_enqueued(direction, sequence)) return SL_ERR_DRIVER;
+    uint64_t enqueued = enqueued_by(direction, sequence);
+    enum sl_status status = SL_OK;
+    /* A stream waits for an event that still is the movement's, even if that is known to be over, for the
+     * same reason. */
+    if (enqueued && (!sl_enqueued_known_done(&direction->enqueued, enqueued) ||
+                     (stream && sl_enqueued_has_event(&direction->enqueued, enqueued))))
+        status = sl_enqueued_wait(&direction->enqueued, backend, enqueued, stream);
+    follow_movers(direction, backend, sequence);
+    if (!stream && status == SL_OK) note_answers(direction);
     return status;
 }
 
@@ -124,10 +244,9 @@ bool sl_link_direction_ask_done(struct sl_link_direction *direction, const struc
                                 uint64_t sequence)
 {
     if (sl_link_direction_known_done(direction, sequence)) return true;
-    if (sequence > atomic_load_explicit(&direction->issued, memory_order_acquire)) return false;
-    if (!is_marked(direction, sequence) ||
-        !sl_is_yes(backend->event_done(backend->self, sl_link_direction_event(direction, sequence))))
+    if (!sl_link_direction_has_landed(direction, sequence) ||
+        !sl_enqueued_ask_done(&direction->enqueued, backend, enqueued_by(direction, sequence)))
         return false;
-    sl_link_direction_set_done(direction, sequence);
-    return true;
+    note_answers(direction);
+    return sl_link_direction_known_done(direction, sequence);
 }

@@ -24,6 +24,7 @@ enum sl_status sl_migrator_init(struct sl_migrator *migrator, const struct sl_ba
     migrator->link_in_bytes_per_s = migrator->link_out_bytes_per_s = migrator->assumed_bytes_per_s =
         SL_ASSUMED_LINK_BYTES_PER_S;
     migrator->link_sharers = 1;
+    if (!sl_lock_init(&migrator->times, SL_LOCK_TIMES, true)) return SL_ERR_NO_MEMORY;
     migrator->left_bytes = calloc(SL_EVENTS_MOST, sizeof *migrator->left_bytes);
     if (!migrator->left_bytes) return SL_ERR_NO_MEMORY;
     enum sl_status status = sl_behind_init(&migrator->behind, backend, captures);
@@ -41,31 +42,35 @@ void sl_migrator_close(struct sl_migrator *migrator, bool device_gone)
     for (int d = 0; d < 2; d++)
         sl_link_direction_close(directions[d], device_gone ? NULL : migrator->backend);
     sl_behind_close(&migrator->behind, device_gone);
+    sl_movers_delete(migrator->movers);
     free((void *)migrator->left_bytes);
     memset(migrator, 0, sizeof *migrator);
 }
 
 void sl_migrator_time(struct sl_migrator *migrator, struct sl_trace *trace)
 {
-    migrator->clock = sl_device_clock_new(migrator->backend, migrator->in.stream);
+    migrator->clock = sl_device_clock_new(migrator->backend, migrator->in.enqueued.stream);
     migrator->traced = trace != NULL;
     if (!migrator->clock) return;
-    migrator->in.transfers =
-        sl_transfers_new(migrator->backend, migrator->clock, trace, &migrator->link.in, migrator->in.stream);
+    migrator->in.transfers = sl_transfers_new(migrator->backend, migrator->clock, trace, &migrator->link.in,
+                                              migrator->in.enqueued.stream);
     migrator->out.transfers = sl_transfers_new(migrator->backend, migrator->clock, trace, &migrator->link.out,
-                                               migrator->out.stream);
+                                               migrator->out.enqueued.stream);
 }
 
 void sl_migrator_settle_times(struct sl_migrator *migrator, struct sl_link_direction *direction)
 {
-    if (direction->transfers && !atomic_load(migrator->captures)) sl_transfers_settle(direction->transfers);
+    if (!direction->transfers || atomic_load(migrator->captures)) return;
+    sl_lock(&migrator->times);
+    sl_transfers_settle(direction->transfers);
+    sl_unlock(&migrator->times);
 }
 
 /* Times both directions at once, to see how they share the link. The clock gets a new anchor in front of
  * them, because an old one would not be exact. Precondition: both locks are held. */
 static void time_some(struct sl_migrator *migrator)
 {
-    uint64_t issued = atomic_load(&migrator->in.issued) + atomic_load(&migrator->out.issued);
+    uint64_t issued = atomic_load(&migrator->in.given) + atomic_load(&migrator->out.given);
     if (migrator->timed_at && issued - migrator->timed_at < MOVEMENTS_BETWEEN_TIMES) return;
     migrator->timed_at = issued + 1;
     atomic_store(&migrator->wants_anchor, true);
@@ -110,8 +115,10 @@ bool sl_migrator_try_lock(struct sl_migrator *migrator, int tries)
 void sl_migrator_measure(struct sl_migrator *migrator, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s)
 {
     if (!migrator->in.transfers || !migrator->out.transfers || !sl_migrator_try_lock(migrator, 1)) return;
+    sl_lock(&migrator->times);
     measure(migrator);
     sl_link_speeds(&migrator->link, in_bytes_per_s, out_bytes_per_s);
+    sl_unlock(&migrator->times);
     sl_migrator_unlock(migrator);
 }
 
@@ -130,49 +137,64 @@ bool sl_migrator_done(struct sl_migrator *migrator, struct sl_link_direction *di
     return sl_link_direction_ask_done(direction, migrator->backend, sequence);
 }
 
-/* A movement gets its number just before the driver call. Another thread may see the number before the
- * movement is submitted. */
-static void wait_submitted(const struct sl_link_direction *direction, uint64_t sequence)
-{
-    while (atomic_load_explicit(&direction->issued, memory_order_acquire) < sequence) sched_yield();
-}
-
 enum sl_status sl_migrator_wait(struct sl_migrator *migrator, struct sl_link_direction *direction,
                                 uint64_t sequence, sl_stream stream)
 {
-    wait_submitted(direction, sequence);
-    /* If the movement still has its own event, the wait is enqueued even if the movement is done: simulated
-     * devices with a clock of their own learn the order from it. */
-    if (!sl_link_direction_has_event(direction, sequence) &&
-        sl_link_direction_known_done(direction, sequence))
-        return SL_OK;
     return sl_link_direction_wait(direction, migrator->backend, sequence, &stream);
 }
 
 enum sl_status sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_direction *direction,
                                      uint64_t sequence)
 {
-    if (sl_link_direction_known_done(direction, sequence)) return SL_OK;
-    wait_submitted(direction, sequence);
     return sl_link_direction_wait(direction, migrator->backend, sequence, NULL);
+}
+
+/* Calls `use` for the events behind which the streams that were seen to use the chunk are done with it. */
+static void for_users(struct sl_migrator *migrator, const struct sl_chunk_record *chunk,
+                      const struct sl_fence *fence, void (*use)(void *context, sl_event_handle event),
+                      void *context)
+{
+    /* Rule 15 of docs/concurrency.md */
+    if (!fence || sl_migrator_is_held(migrator)) return;
+    for (uint64_t rest = atomic_load(&chunk->users) & atomic_load(&fence->streams); rest; rest &= rest - 1) {
+        uint32_t s = (uint32_t)__builtin_ctzll(rest);
+        if (sl_behind_is_over(&migrator->behind, fence->behind[s]) || !SL_GUARD(NOTHING_BEHIND_PEERS))
+            use(context, fence->events[s]);
+    }
+}
+
+static void wait_on_out_stream(void *context, sl_event_handle event)
+{
+    const struct sl_migrator *migrator = context;
+    /* Only for speed. */
+    migrator->backend->stream_wait(migrator->backend->self, migrator->out.enqueued.stream, event);
+}
+
+static void note_user(void *context, sl_event_handle event)
+{
+    struct sl_movement *movement = context;
+    if (movement->user_count < SL_MOVEMENT_USERS) movement->users[movement->user_count++] = event;
+}
+
+static void wait_on_host(void *context, sl_event_handle event)
+{
+    const struct sl_migrator *migrator = context;
+    migrator->backend->event_wait(migrator->backend->self, event);
+}
+
+void sl_migrator_wait_for_users(struct sl_migrator *migrator, sl_chunk c, const struct sl_fence *fence)
+{
+    for_users(migrator, sl_arena_record(migrator->arena, c), fence, wait_on_host, migrator);
 }
 
 /* Makes the out stream wait for the streams that were seen to use the chunk: evicting it while a kernel uses
  * it is slow. */
-static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record *chunk,
+static void wait_for_users(struct sl_migrator *migrator, const struct sl_chunk_record *chunk,
                            const struct sl_fence *fence)
 {
-    const struct sl_backend *backend = migrator->backend;
     uint64_t fetch = atomic_load(&chunk->in_sequence);
-    if (fetch) sl_migrator_wait(migrator, &migrator->in, fetch, migrator->out.stream);
-    uint64_t users = atomic_load(&chunk->users);
-    /* Rule 15 of docs/concurrency.md */
-    if (!fence || sl_migrator_is_held(migrator)) return;
-    for (uint64_t rest = users & atomic_load(&fence->streams); rest; rest &= rest - 1) {
-        uint32_t s = (uint32_t)__builtin_ctzll(rest);
-        if (sl_behind_is_over(&migrator->behind, fence->behind[s]) || !SL_GUARD(NOTHING_BEHIND_PEERS))
-            backend->stream_wait(backend->self, migrator->out.stream, fence->events[s]); /* only for speed */
-    }
+    if (fetch) sl_migrator_wait(migrator, &migrator->in, fetch, migrator->out.enqueued.stream);
+    for_users(migrator, chunk, fence, wait_on_out_stream, migrator);
 }
 
 /* Rule 15 of docs/concurrency.md */
@@ -221,7 +243,7 @@ static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_r
     bool may_wait = !taken && !open && !waits.unsure &&
                     (!waits.count || !(sl_migrator_is_held(migrator) || may_wait_for_peers(&waits)));
     if (may_wait && SL_GUARD(DISCARD_WAITS))
-        may_wait = sl_waits_enqueue(&waits, migrator->backend, migrator->out.stream) == SL_OK;
+        may_wait = sl_waits_enqueue(&waits, migrator->backend, migrator->out.enqueued.stream) == SL_OK;
     sl_waits_end(&waits, migrator->frees);
     return may_wait;
 }
@@ -231,8 +253,8 @@ static void tie_clock(struct sl_migrator *migrator, struct sl_link_direction *di
 {
     if (!sl_device_clock_is_old(migrator->clock)) return;
     bool idle = !atomic_load(migrator->captures) &&
-                sl_migrator_done(migrator, direction, atomic_load(&direction->issued));
-    sl_device_clock_anchor(migrator->clock, direction->stream, idle);
+                sl_migrator_done(migrator, direction, atomic_load(&direction->given));
+    sl_device_clock_anchor(migrator->clock, direction->enqueued.stream, idle);
 }
 
 uint64_t sl_migrator_when(struct sl_migrator *migrator, sl_event_handle event)
@@ -254,36 +276,54 @@ static void begin_timing(struct sl_migrator *migrator, struct sl_link_direction 
 {
     if (!direction->transfers) return;
     if (atomic_exchange(&migrator->wants_anchor, false))
-        sl_device_clock_anchor(migrator->clock, direction->stream, false);
+        sl_device_clock_anchor(migrator->clock, direction->enqueued.stream, false);
     if (!migrator->traced) return;
     sl_migrator_settle_times(migrator, direction);
     tie_clock(migrator, direction);
 }
 
-static bool begin_transfer(struct sl_link_direction *direction)
+static bool begin_transfer(struct sl_migrator *migrator, struct sl_link_direction *direction)
 {
-    return direction->transfers && sl_transfers_begin(direction->transfers);
+    if (!direction->transfers) return false;
+    sl_lock(&migrator->times);
+    bool timed = sl_transfers_begin(direction->transfers);
+    sl_unlock(&migrator->times);
+    return timed;
 }
 
-/* Ends a movement: records its event and publishes its number. A refused movement has both, too, because
- * other work may already wait for them. */
-static uint64_t submitted(struct sl_migrator *migrator, struct sl_link_direction *direction,
-                          enum sl_status status)
+static void end_transfer(struct sl_migrator *migrator, struct sl_link_direction *direction,
+                         const struct sl_event *move, bool whole)
 {
-    bool ask = !atomic_load(migrator->captures);
-    uint64_t sequence = sl_link_direction_submitted(direction, migrator->backend, ask, &status);
+    sl_lock(&migrator->times);
+    sl_transfers_end(direction->transfers, move, whole);
+    sl_unlock(&migrator->times);
+}
+
+void sl_migrator_judge(struct sl_migrator *migrator, enum sl_status status)
+{
     if (status && !atomic_exchange(&migrator->failed, true))
         sl_log(status == SL_ERR_LOST ? SL_LOG_INFO : SL_LOG_WARN,
                "the driver refused to move memory (%s); data stays where it is from now on",
                sl_status_text(status));
-    return sequence;
 }
 
-static enum sl_status let_go(const struct sl_backend *backend, enum sl_action_kind kind, uint64_t address,
+/* Ends a movement that was enqueued: records its event and publishes its number. A refused movement has both,
+ * too, because other work may already wait for them. */
+static void submitted(struct sl_migrator *migrator, struct sl_link_direction *direction,
+                      enum sl_status status)
+{
+    bool ask = !atomic_load(migrator->captures);
+    sl_link_direction_submitted(direction, migrator->backend, ask, &status);
+    sl_migrator_judge(migrator, status);
+}
+
+static enum sl_status let_go(const struct sl_migrator *migrator, enum sl_action_kind kind, uint64_t address,
                              uint64_t bytes)
 {
-    if (kind == SL_ACTION_DISCARD) return backend->discard(backend->self, address, bytes);
-    return backend->evict(backend->self, address, bytes);
+    const struct sl_backend *backend = migrator->backend;
+    sl_stream stream = migrator->out.enqueued.stream;
+    if (kind == SL_ACTION_DISCARD) return backend->discard(backend->self, address, bytes, stream);
+    return backend->evict(backend->self, address, bytes, stream);
 }
 
 static _Atomic uint64_t *left_at(const struct sl_migrator *migrator, uint64_t sequence)
@@ -303,7 +343,7 @@ uint64_t sl_migrator_room_after(const struct sl_migrator *migrator, sl_chunk c, 
 {
     uint64_t held = atomic_load(&sl_arena_record(migrator->arena, c)->frame_bytes);
     uint64_t occupied = atomic_load(&migrator->occupied_bytes) + (bytes > held ? bytes - held : 0);
-    uint64_t first = atomic_load(&migrator->out.done), last = atomic_load(&migrator->out.issued);
+    uint64_t first = atomic_load(&migrator->out.done), last = atomic_load(&migrator->out.given);
     /* Older entries are about to be overwritten. */
     if (last > first + SL_EVENTS_MOST / 2) first = last - SL_EVENTS_MOST / 2;
     uint64_t left = atomic_load(left_at(migrator, last));
@@ -321,17 +361,57 @@ uint64_t sl_migrator_room_after(const struct sl_migrator *migrator, sl_chunk c, 
  * so an empty movement gets it. */
 static uint64_t give_up(struct sl_migrator *migrator, struct sl_link_direction *direction)
 {
-    if (direction == &migrator->out) note_left(migrator, atomic_load(&direction->issued) + 1, 0);
+    if (direction == &migrator->out) note_left(migrator, atomic_load(&direction->given) + 1, 0);
     submitted(migrator, direction, SL_OK);
     return 0;
+}
+
+static struct sl_movement *movement_of(const struct sl_migrator *migrator, bool out,
+                                       const struct sl_chunk_record *chunk, uint64_t bytes)
+{
+    if (!migrator->movers || atomic_load(&migrator->movers->off) || atomic_load(&migrator->in.ended) ||
+        atomic_load(&migrator->out.ended))
+        return NULL;
+    struct sl_movement *movement = sl_movers_make(migrator->movers);
+    if (!movement) return NULL;
+    movement->out = out;
+    movement->address = chunk->address;
+    movement->bytes = bytes;
+    return movement;
+}
+
+/* The chunk's frame was given up by a movement that has its number: who finds room in `occupied_bytes` learns
+ * from the numbers what to wait for. */
+static void note_gone(struct sl_migrator *migrator, struct sl_chunk_record *chunk, uint64_t bytes)
+{
+    atomic_store(&chunk->in_sequence, 0);
+    atomic_store(&chunk->users, 0);
+    atomic_store(&chunk->frame_bytes, 0);
+    if (atomic_exchange(&chunk->unused, false)) atomic_fetch_add(&migrator->stats->unused_bytes, bytes);
+    uint64_t occupied = atomic_fetch_sub(&migrator->occupied_bytes, bytes);
+    if (!SL_CHECK(bytes <= occupied)) atomic_store(&migrator->occupied_bytes, 0);
+}
+
+/* Precondition: the content has changed, and `sequence` is published as the chunk's. */
+static void copy_out_by_mover(struct sl_migrator *migrator, struct sl_movement *movement, sl_chunk c,
+                              const struct sl_fence *fence, enum sl_move_cause cause)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
+    movement->other = atomic_load(&chunk->in_sequence);
+    movement->whole = true;
+    for_users(migrator, chunk, fence, note_user, movement);
+    uint64_t bytes = movement->bytes;
+    movement->move = sl_stats_moved(migrator->stats, SL_ACTION_EVICT, cause, c, bytes);
+    movement->sequence = sl_link_direction_claim(&migrator->out);
+    note_gone(migrator, chunk, bytes);
+    sl_movers_add(migrator->movers, movement);
 }
 
 uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struct sl_fence *fence,
                            enum sl_move_cause cause)
 {
-    const struct sl_backend *backend = migrator->backend;
     struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
-    uint64_t sequence = atomic_load(&migrator->out.issued) + 1;
+    uint64_t sequence = atomic_load(&migrator->out.given) + 1;
     if (atomic_load(&migrator->failed) || chunk->pinned || !sl_chunk_is_resident(chunk)) return 0;
     /* Published before the content changes, so a thread that sees the new content also sees what to wait
      * for. */
@@ -348,26 +428,32 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
             return give_up(migrator, &migrator->out);
         }
     }
+    /* A fetch that made the chunk resident has yet to note its frame. */
+    while (!sl_link_direction_is_given(&migrator->in, atomic_load(&chunk->in_sequence))) sched_yield();
+    uint64_t bytes = atomic_load(&chunk->frame_bytes);
+    note_left(migrator, sequence, bytes);
+    /* What is dead is discarded on the out stream, unless its fetch is still to come: nobody waits for a
+     * mover under a direction's lock, which movers take. */
+    bool by_mover = evicted || !sl_link_direction_has_landed(&migrator->in, atomic_load(&chunk->in_sequence));
+    struct sl_movement *movement = by_mover ? movement_of(migrator, true, chunk, bytes) : NULL;
+    if (movement) {
+        atomic_store(&chunk->copied, true);
+        copy_out_by_mover(migrator, movement, c, fence, cause);
+        return sequence;
+    }
     begin_timing(migrator, &migrator->out);
     wait_for_users(migrator, chunk, fence);
-    uint64_t bytes = atomic_load(&chunk->frame_bytes);
     /* Rule 8 of docs/concurrency.md */
     bool drops = !evicted && !migrator->keeps_dead && wait_for_frees(migrator, chunk);
     enum sl_action_kind kind = drops ? SL_ACTION_DISCARD : SL_ACTION_EVICT;
     atomic_store(&chunk->copied, !drops);
-    note_left(migrator, sequence, bytes);
-    bool timed = kind == SL_ACTION_EVICT && begin_transfer(&migrator->out);
-    enum sl_status status = let_go(backend, kind, chunk->address, bytes);
+    bool timed = kind == SL_ACTION_EVICT && begin_transfer(migrator, &migrator->out);
+    enum sl_status status = let_go(migrator, kind, chunk->address, bytes);
     submitted(migrator, &migrator->out, status);
     if (drops && !SL_GUARD(DISCARD_IS_TOLD_FIRST)) atomic_store(&chunk->discard_sequence, sequence);
-    atomic_store(&chunk->in_sequence, 0);
-    atomic_store(&chunk->users, 0);
-    atomic_store(&chunk->frame_bytes, 0);
-    if (atomic_exchange(&chunk->unused, false)) atomic_fetch_add(&migrator->stats->unused_bytes, bytes);
-    uint64_t occupied = atomic_fetch_sub(&migrator->occupied_bytes, bytes);
-    if (!SL_CHECK(bytes <= occupied)) atomic_store(&migrator->occupied_bytes, 0);
+    note_gone(migrator, chunk, bytes);
     struct sl_event move = sl_stats_moved(migrator->stats, kind, cause, c, bytes);
-    if (timed && status == SL_OK) sl_transfers_end(migrator->out.transfers, &move, true);
+    if (timed && status == SL_OK) end_transfer(migrator, &migrator->out, &move, true);
     return sequence;
 }
 
@@ -386,13 +472,13 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk c, uint64_t by
 {
     const struct sl_backend *backend = migrator->backend;
     struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
-    uint64_t sequence = atomic_load(&migrator->in.issued) + 1, held = atomic_load(&chunk->frame_bytes);
+    uint64_t sequence = atomic_load(&migrator->in.given) + 1, held = atomic_load(&chunk->frame_bytes);
     bool dead = false;
     if (!SL_CHECK(bytes <= migrator->arena->chunk_bytes)) return 0;
     if (atomic_load(&migrator->failed) || bytes <= held || (!held && sl_chunk_is_resident(chunk))) return 0;
     /* Waits before the content changes: once an eviction sees the chunk resident, it waits for this fetch. */
     uint64_t own = atomic_load(&chunk->out_sequence);
-    while (own > atomic_load(&migrator->out.issued)) {
+    while (!sl_link_direction_is_given(&migrator->out, own)) {
         sched_yield();
         own = atomic_load(&chunk->out_sequence);
     }
@@ -403,15 +489,26 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk c, uint64_t by
     atomic_store(&chunk->frame_bytes, bytes);
     atomic_store(&chunk->unused, cause == SL_CAUSE_PLAN && !dead);
     uint64_t occupied = atomic_fetch_add(&migrator->occupied_bytes, bytes - held) + bytes - held;
-    begin_timing(migrator, &migrator->in);
-    if (after_out) sl_migrator_wait(migrator, &migrator->out, after_out, migrator->in.stream);
-    bool timed = !dead && begin_transfer(&migrator->in);
-    enum sl_status status = backend->fetch(backend->self, chunk->address, bytes);
-    submitted(migrator, &migrator->in, status);
     sl_stats_occupied(migrator->stats, occupied);
-    struct sl_event move =
-        sl_stats_moved(migrator->stats, dead ? SL_ACTION_POPULATE : SL_ACTION_FETCH, cause, c, bytes - held);
-    if (timed && status == SL_OK) sl_transfers_end(migrator->in.transfers, &move, !held && own);
+    enum sl_action_kind kind = dead ? SL_ACTION_POPULATE : SL_ACTION_FETCH;
+    bool whole = !held && own;
+    struct sl_movement *movement = movement_of(migrator, false, chunk, bytes);
+    if (movement) {
+        movement->other = after_out;
+        movement->whole = whole;
+        movement->sequence = sl_link_direction_claim(&migrator->in);
+        movement->move = sl_stats_moved(migrator->stats, kind, cause, c, bytes - held);
+        sl_movers_add(migrator->movers, movement);
+        return sequence;
+    }
+    begin_timing(migrator, &migrator->in);
+    if (after_out) sl_migrator_wait(migrator, &migrator->out, after_out, migrator->in.enqueued.stream);
+    bool timed = !dead && begin_transfer(migrator, &migrator->in);
+    enum sl_status status =
+        backend->fetch(backend->self, chunk->address, bytes, migrator->in.enqueued.stream);
+    submitted(migrator, &migrator->in, status);
+    struct sl_event move = sl_stats_moved(migrator->stats, kind, cause, c, bytes - held);
+    if (timed && status == SL_OK) end_transfer(migrator, &migrator->in, &move, whole);
     return sequence;
 }
 
@@ -426,9 +523,10 @@ void sl_migrator_discard(struct sl_migrator *migrator, sl_chunk c)
 {
     const struct sl_backend *backend = migrator->backend;
     struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
-    uint64_t sequence = atomic_load(&migrator->out.issued) + 1;
+    uint64_t sequence = atomic_load(&migrator->out.given) + 1;
     if (atomic_load(&migrator->failed) || migrator->keeps_dead || atomic_load(&chunk->bytes) ||
-        atomic_load(&chunk->content) != SL_CONTENT_DEAD)
+        atomic_load(&chunk->content) != SL_CONTENT_DEAD ||
+        !sl_link_direction_has_landed(&migrator->out, atomic_load(&chunk->out_sequence)))
         return;
     /* Rule 12: either the next owner of the chunk sees this number, or the discard sees that it was taken. */
     atomic_store(&chunk->discard_sequence, sequence);
@@ -437,6 +535,8 @@ void sl_migrator_discard(struct sl_migrator *migrator, sl_chunk c)
     bool drops = wait_for_frees(migrator, chunk);
     if (drops) atomic_store(&chunk->copied, false);
     submitted(migrator, &migrator->out,
-              drops ? backend->discard(backend->self, chunk->address, migrator->arena->chunk_bytes) : SL_OK);
+              drops ? backend->discard(backend->self, chunk->address, migrator->arena->chunk_bytes,
+                                       migrator->out.enqueued.stream)
+                    : SL_OK);
     atomic_store(&chunk->users, 0);
 }

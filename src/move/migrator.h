@@ -29,6 +29,7 @@
 #include "memory/frees.h"
 #include "memory/behind.h"
 #include "move/link_direction.h"
+#include "move/movers.h"
 #include "move/stats.h"
 #include "move/transfer.h"
 
@@ -54,6 +55,8 @@ struct sl_migrator {
     _Atomic uint32_t held;   /* see sl_migrator_is_held */
     struct sl_behind behind; /* streams that may wait for other ranks: no movement waits for them */
     struct sl_link_direction in, out;
+    struct sl_movers *movers;        /* carry movements out; NULL: they are enqueued */
+    struct sl_lock times;            /* guards `link` and the directions' transfers */
     _Atomic uint64_t occupied_bytes; /* sum of all frames, in the order in which movements are issued */
     _Atomic uint64_t *left_bytes;    /* given up by out movements 1 to s, at s % SL_EVENTS_MOST */
     _Atomic bool
@@ -144,6 +147,12 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk chunk, uint64_
 /* The driver moves memory (SL_MEMORY_PAGED): the chunk counts as fully resident from now on, and nothing is
  * moved or counted. Caller holds the order lock. */
 void sl_migrator_hand_to_driver(struct sl_migrator *migrator, sl_chunk chunk);
+
+/* Makes the host wait until the streams that were seen to use the chunk are done with it, as far as the fence
+ * (may be NULL) says so: only for speed, and not behind what may take for ever. The locks are not held. */
+void sl_migrator_wait_for_users(struct sl_migrator *migrator, sl_chunk chunk, const struct sl_fence *fence);
+/* What the driver said to a movement: once it refuses one, nothing is moved any more, and a line says so. */
+void sl_migrator_judge(struct sl_migrator *migrator, enum sl_status status);
 
 /* Tells the driver that a chunk that is neither resident nor holds an allocation has no content, so it need
  * not be copied in later. Caller holds out.lock. */

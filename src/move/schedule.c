@@ -64,19 +64,27 @@ bool sl_schedule_is_open(const struct sl_schedule *schedule, sl_chunk c)
            sl_frees_are_open(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes);
 }
 
-/* Caller holds out.lock. Stops at a step whose launch was not submitted yet and, if `patient`, at a dead
- * chunk that would be copied because its frees lie behind a collective that is not over. */
-static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause, bool patient)
+enum patience {
+    IMPATIENT,
+    PATIENT, /* stops at a dead chunk that would be copied because its frees lie behind a collective that is
+                not over */
+    WAITED   /* the caller has waited for the fence */
+};
+
+/* Caller holds out.lock. Stops at a step whose launch was not submitted yet. */
+static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause,
+                      enum patience patience)
 {
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
         if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.out[i];
         if (!is_in_arena(schedule, step) || !may_leave(schedule, step) ||
             sl_schedule_is_open(schedule, step->chunk) ||
-            (patient && sl_migrator_is_behind_peers(schedule->migrator, step->chunk)))
+            (patience == PATIENT && sl_migrator_is_behind_peers(schedule->migrator, step->chunk)))
             return;
-        sl_migrator_evict(schedule->migrator, step->chunk, sl_fences_find(&schedule->fences, step->after),
-                          cause);
+        const struct sl_fence *fence =
+            patience == WAITED ? NULL : sl_fences_find(&schedule->fences, step->after);
+        sl_migrator_evict(schedule->migrator, step->chunk, fence, cause);
         atomic_store(&schedule->next_out, i + 1);
     }
 }
@@ -140,12 +148,12 @@ static void check(const struct sl_schedule *schedule)
 
 /* Evictions below `out`, if the plan is of that generation. */
 static void issue_out_of(struct sl_schedule *schedule, uint64_t generation, uint32_t out,
-                         enum sl_move_cause cause, bool patient)
+                         enum sl_move_cause cause, enum patience patience)
 {
     struct sl_migrator *migrator = schedule->migrator;
     if (out <= atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) return;
     sl_lock(&migrator->out.lock);
-    if (is_current(schedule, generation)) issue_out(schedule, out, cause, patient);
+    if (is_current(schedule, generation)) issue_out(schedule, out, cause, patience);
     check(schedule);
     sl_unlock(&migrator->out.lock);
 }
@@ -183,9 +191,9 @@ void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_ba
 {
     if (!batch->any) return;
     issue_out_of(schedule, batch->generation, evictions_for(schedule, batch->generation, batch->needed_in),
-                 SL_CAUSE_LATE, false);
+                 SL_CAUSE_LATE, IMPATIENT);
     issue_in_of(schedule, batch->generation, batch->needed_in, SL_CAUSE_LATE);
-    issue_out_of(schedule, batch->generation, batch->out, SL_CAUSE_PLAN, false);
+    issue_out_of(schedule, batch->generation, batch->out, SL_CAUSE_PLAN, IMPATIENT);
     issue_in_of(schedule, batch->generation, batch->in, SL_CAUSE_PLAN);
 }
 
@@ -265,17 +273,18 @@ void sl_schedule_freed(struct sl_schedule *schedule, struct sl_schedule_batch *b
         sl_schedule_go_on(schedule, batch);
 }
 
-static void issue_up_to(struct sl_schedule *schedule, uint64_t generation, uint32_t in, bool patient)
+static void issue_up_to(struct sl_schedule *schedule, uint64_t generation, uint32_t in,
+                        enum patience patience)
 {
     if (!in) return;
-    issue_out_of(schedule, generation, evictions_for(schedule, generation, in), SL_CAUSE_PLAN, patient);
+    issue_out_of(schedule, generation, evictions_for(schedule, generation, in), SL_CAUSE_PLAN, patience);
     issue_in_of(schedule, generation, in, SL_CAUSE_PLAN);
 }
 
 void sl_schedule_issue_near(struct sl_schedule *schedule, const struct sl_schedule_batch *batch)
 {
-    issue_up_to(schedule, batch->generation, batch->next_in, false);
-    issue_up_to(schedule, batch->generation, batch->near_in, true);
+    issue_up_to(schedule, batch->generation, batch->next_in, IMPATIENT);
+    issue_up_to(schedule, batch->generation, batch->near_in, PATIENT);
 }
 
 static uint64_t users_of(const struct sl_schedule *schedule, uint32_t i)
@@ -334,7 +343,7 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
 void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const struct sl_pending *pending)
 {
     if (out)
-        issue_out_of(schedule, pending->generation, pending->index + 1, SL_CAUSE_PLAN, false);
+        issue_out_of(schedule, pending->generation, pending->index + 1, SL_CAUSE_PLAN, WAITED);
     else
         issue_in_of(schedule, pending->generation, pending->index + 1, SL_CAUSE_PLAN);
 }

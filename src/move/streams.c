@@ -21,7 +21,7 @@ static uint64_t this_thread(void)
 /* A destroyed stream's number is free once the program has waited for its work. */
 static bool is_vacant(const struct sl_streams *streams, uint32_t s)
 {
-    return streams->known[s].handle == streams->migrator->out.stream && !(streams->active >> s & 1);
+    return streams->known[s].handle == streams->migrator->out.enqueued.stream && !(streams->active >> s & 1);
 }
 
 static uint64_t new_serial(struct sl_streams *streams, uint32_t s)
@@ -95,7 +95,7 @@ static bool recordable(struct sl_streams *streams, uint32_t s, sl_stream *out)
     if (s == SL_SHARED_STREAM) return false;
     const struct sl_known_stream *stream = &streams->known[s];
     *out = stream->handle;
-    if (stream->handle == streams->migrator->out.stream ||
+    if (stream->handle == streams->migrator->out.enqueued.stream ||
         (stream->thread && stream->thread != this_thread()))
         return false;
     return sl_is_no(captures(streams, *out));
@@ -154,7 +154,7 @@ static bool stream_at(const struct sl_streams *streams, uint32_t s, uint32_t i, 
     bool others = stream->thread && stream->thread != this_thread();
     *out = others ? (struct sl_free_stream){.handle = NULL}
                   : (struct sl_free_stream){.handle = stream->handle, .serial = stream->serial};
-    return i == 0 && (others || stream->handle != streams->migrator->out.stream);
+    return i == 0 && (others || stream->handle != streams->migrator->out.enqueued.stream);
 }
 
 /* The event behind the work that stream number `s`, which captures, had before; NULL: that work was waited
@@ -374,7 +374,8 @@ void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
     if (streams->gone.count >= MANY_GONE && streams->gone.count % MANY_GONE == 0)
         sl_waits_prune(&streams->gone, streams->frees);
     for (uint32_t s = 0; s < streams->count; s++)
-        if (streams->known[s].handle == stream) streams->known[s].handle = streams->migrator->out.stream;
+        if (streams->known[s].handle == stream)
+            streams->known[s].handle = streams->migrator->out.enqueued.stream;
     for (uint32_t i = 0; i < streams->more_count; i++)
         if (streams->more[i] == stream) streams->more[i--] = streams->more[--streams->more_count];
     sl_unlock(streams->order);

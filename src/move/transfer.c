@@ -20,18 +20,30 @@ static uint32_t held(const struct sl_link_lane *lane)
     return lane->count < SL_LINK_SPANS ? (uint32_t)lane->count : SL_LINK_SPANS;
 }
 
-/* Nanoseconds of the span in which the other direction ran as well. */
-static uint64_t shared_ns(const struct sl_link_span *span, const struct sl_link_lane *other)
+static uint64_t overlap_ns(const struct sl_link_span *span, const struct sl_link_span *other)
+{
+    uint64_t begin = span->begin_ns > other->begin_ns ? span->begin_ns : other->begin_ns;
+    uint64_t end = span->end_ns < other->end_ns ? span->end_ns : other->end_ns;
+    return begin < end ? end - begin : 0;
+}
+
+/* Nanoseconds of the span in which movements of the lane ran, each counted by itself. */
+static uint64_t shared_ns(const struct sl_link_span *span, const struct sl_link_lane *lane)
 {
     uint64_t shared = 0;
-    for (uint32_t i = 0; i < held(other); i++) {
-        uint64_t begin = other->spans[i].begin_ns, end = other->spans[i].end_ns;
-        if (begin < span->begin_ns) begin = span->begin_ns;
-        if (end > span->end_ns) end = span->end_ns;
-        if (begin < end) shared += end - begin;
-    }
-    uint64_t whole = span->end_ns - span->begin_ns;
-    return shared < whole ? shared : whole;
+    for (uint32_t i = 0; i < held(lane); i++) shared += overlap_ns(span, &lane->spans[i]);
+    return shared;
+}
+
+/* The speed of the direction during one of its movements: movers work side by side, so it has so many at a
+ * time; and while the other direction runs as well, its movements are slower. */
+static double speed_during(const struct sl_link_span *span, const struct sl_link_lane *lane,
+                           const struct sl_link_lane *other)
+{
+    double whole = (double)(span->end_ns - span->begin_ns), both = (double)shared_ns(span, other);
+    double beside = (double)shared_ns(span, lane) / whole;
+    if (both > whole) both = whole;
+    return (double)span->bytes * 1e9 * beside / (both + (whole - both) / SL_LINK_SHARED);
 }
 
 /* The median over the movements: for some, part of the data may have been there already, and some may have
@@ -41,10 +53,7 @@ static uint64_t speed(const struct sl_link_lane *lane, const struct sl_link_lane
     uint64_t sorted[SL_LINK_SPANS];
     if (lane->count < SL_LINK_LEAST) return 0;
     for (uint32_t i = 0; i < held(lane); i++) {
-        const struct sl_link_span *span = &lane->spans[i];
-        double shared = (double)shared_ns(span, other),
-               alone = (double)(span->end_ns - span->begin_ns) - shared;
-        uint64_t each = (uint64_t)((double)span->bytes * 1e9 / (shared + alone / SL_LINK_SHARED));
+        uint64_t each = (uint64_t)speed_during(&lane->spans[i], lane, other);
         uint32_t at = i;
         for (; at > 0 && sorted[at - 1] > each; at--) sorted[at] = sorted[at - 1];
         sorted[at] = each;
@@ -154,14 +163,15 @@ static void note_speed(struct sl_transfers *transfers, double bytes_per_s)
     if (median > atomic_load(&transfers->best)) atomic_store(&transfers->best, median);
 }
 
-static void read_times(struct sl_transfers *transfers, struct transfer *transfer)
+static void read_times(struct sl_transfers *transfers, struct transfer *transfer, bool in_order)
 {
     struct sl_event *event = &transfer->event;
     const struct sl_backend *backend = transfers->backend;
     event->b = sl_device_clock_when(transfers->clock, transfer->begin);
     event->c = backend->event_elapsed_ns(backend->self, transfer->begin, transfer->end);
-    if (event->b < transfers->last_end_ns) event->b = transfers->last_end_ns; /* anchors differ a little */
-    transfers->last_end_ns = event->b + event->c;
+    /* Anchors differ a little. */
+    if (in_order && event->b < transfers->last_end_ns) event->b = transfers->last_end_ns;
+    if (in_order) transfers->last_end_ns = event->b + event->c;
     event->time_ns = sl_clock_ns(CLOCK_MONOTONIC);
     if (transfer->whole && event->c) {
         sl_link_note(transfers->lane, event->b, event->b + event->c, event->a);
@@ -170,13 +180,27 @@ static void read_times(struct sl_transfers *transfers, struct transfer *transfer
     if (transfers->trace) sl_trace_push(transfers->trace, event);
 }
 
+bool sl_transfers_want(const struct sl_transfers *transfers)
+{
+    return transfers->issued != transfers->until;
+}
+
+void sl_transfers_note(struct sl_transfers *transfers, sl_event_handle begin, sl_event_handle end,
+                       const struct sl_event *move, bool whole)
+{
+    struct transfer transfer = {.begin = begin, .end = end, .event = *move, .whole = whole};
+    transfer.event.type = SL_EVENT_TRANSFER;
+    if (transfers->until != UINT64_MAX && transfers->until > transfers->issued) transfers->until--;
+    read_times(transfers, &transfer, false);
+}
+
 void sl_transfers_settle(struct sl_transfers *transfers)
 {
     const struct sl_backend *backend = transfers->backend;
     while (transfers->first < transfers->issued) {
         struct transfer *transfer = &transfers->ring[transfers->first % transfers->capacity];
         if (!sl_is_yes(backend->event_done(backend->self, transfer->end))) return;
-        read_times(transfers, transfer);
+        read_times(transfers, transfer, true);
         transfers->first++;
     }
 }

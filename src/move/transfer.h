@@ -33,8 +33,8 @@ struct sl_link {
 /* `bytes` crossed the link from begin_ns to end_ns, on one clock for both directions. */
 void sl_link_note(struct sl_link_lane *lane, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes);
 
-/* The speed of each direction while both run. If neither is known, the outputs stay as they are; if only one
- * is, the other gets the same value. Caller holds both directions' locks. */
+/* The speed of each direction while both run, of all its movements together. If neither is known, the outputs
+ * stay as they are; if only one is, the other gets the same value. Caller holds both directions' locks. */
 void sl_link_speeds(const struct sl_link *link, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
 
 /* `trace`: gets a record of each movement; may be NULL. `lane`: gets the movements that crossed the link.
@@ -55,6 +55,11 @@ bool sl_transfers_begin(struct sl_transfers *transfers);
  * sl_transfers_begin returned true. `move`: the movement's record. `whole`: all its bytes had content, so
  * they crossed the link. */
 void sl_transfers_end(struct sl_transfers *transfers, const struct sl_event *move, bool whole);
+/* For a movement that a mover has carried out: whether it is to be timed, and, once it is over, its record.
+ * `begin`, `end`: timed events around it, which have passed. */
+bool sl_transfers_want(const struct sl_transfers *transfers);
+void sl_transfers_note(struct sl_transfers *transfers, sl_event_handle begin, sl_event_handle end,
+                       const struct sl_event *move, bool whole);
 /* Reads the finished ones. */
 void sl_transfers_settle(struct sl_transfers *transfers);
 

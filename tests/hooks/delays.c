@@ -32,6 +32,8 @@ static const struct {
     [SL_DELAY_CAPTURE_BEGUN] = {64, 4},
     [SL_DELAY_FREED] = {512, 32},
     [SL_DELAY_PYTHON] = {64, 4},
+    [SL_DELAY_LANDING] = {64, 4},
+    [SL_DELAY_SLEEP] = {64, 4},
 };
 
 static void sleep_ns(uint64_t ns)

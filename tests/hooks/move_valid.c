@@ -67,7 +67,7 @@ static bool is_direction_valid(const struct sl_link_direction *direction)
 {
     uint64_t done = atomic_load(&direction->done); /* read first, because it may rise meanwhile */
     return SL_HOLDS(done <= atomic_load(&direction->issued)) &&
-           SL_HOLDS(atomic_load(&direction->event_count) <= SL_EVENTS_MOST);
+           SL_HOLDS(atomic_load(&direction->enqueued.event_count) <= SL_EVENTS_MOST);
 }
 
 static bool is_chunk_valid(const struct sl_migrator *migrator, const struct sl_chunk_record *chunk)
@@ -76,8 +76,8 @@ static bool is_chunk_valid(const struct sl_migrator *migrator, const struct sl_c
     uint64_t out = atomic_load(&chunk->out_sequence);
     return SL_HOLDS(sl_content_is_resident(content) == (atomic_load(&chunk->frame_bytes) > 0)) &&
            SL_HOLDS(content != SL_CONTENT_RESIDENT_DEAD || !atomic_load(&chunk->bytes)) &&
-           SL_HOLDS(atomic_load(&chunk->in_sequence) <= atomic_load(&migrator->in.issued)) &&
-           SL_HOLDS(out <= atomic_load(&migrator->out.issued)) &&
+           SL_HOLDS(atomic_load(&chunk->in_sequence) <= atomic_load(&migrator->in.given)) &&
+           SL_HOLDS(out <= atomic_load(&migrator->out.given)) &&
            SL_HOLDS(atomic_load(&chunk->discard_sequence) <= out);
 }
 

@@ -101,6 +101,17 @@ static sl_stream stream_out(void *self)
 {
     return &((struct host *)self)->out;
 }
+static enum sl_status stream_new(void *self, sl_stream *out)
+{
+    (void)self;
+    *out = malloc(1);
+    return *out ? SL_OK : SL_ERR_NO_MEMORY;
+}
+static void stream_delete(void *self, sl_stream stream)
+{
+    (void)self;
+    free(stream);
+}
 
 /* Sets the residency of whole blocks and returns the bytes that changed. */
 static uint64_t move(struct host *host, uint64_t address, uint64_t bytes, bool resident)
@@ -132,24 +143,27 @@ static uint64_t move(struct host *host, uint64_t address, uint64_t bytes, bool r
     return changed;
 }
 
-static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
+    (void)stream;
     sl_check_may_move();
     struct host *host = self;
     atomic_fetch_add(&host->books.bytes_in, move(host, address, bytes, true));
     return SL_OK;
 }
 
-static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status evict(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
+    (void)stream;
     sl_check_may_move();
     struct host *host = self;
     atomic_fetch_add(&host->books.bytes_out, move(host, address, bytes, false));
     return SL_OK;
 }
 
-static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status discard(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
+    (void)stream;
     sl_check_may_move();
     struct host *host = self;
     move(host, address, bytes, false);
@@ -294,6 +308,8 @@ enum sl_status sl_backend_host_new(uint64_t device_bytes, struct sl_backend *out
         .pinned_delete = pinned_delete,
         .stream_in = stream_in,
         .stream_out = stream_out,
+        .stream_new = stream_new,
+        .stream_delete = stream_delete,
         .fetch = fetch,
         .evict = evict,
         .discard = discard,

@@ -1,6 +1,6 @@
 /* The waits and checks that keep data, one at a time: each scenario is right, and is wrong without its guard
- * (src/base/test_hooks.h). What is ordered behind what is followed by clocks, one entry for each stream, so no
- * device has to be late for a missing wait to show.
+ * (src/base/test_hooks.h). What is ordered behind what is followed by clocks, one entry for each stream, so
+ * no device has to be late for a missing wait to show.
  *
  * usage: guards
  */
@@ -85,7 +85,7 @@ static enum sl_status stream_wait(void *self, sl_stream handle, sl_event_handle 
     return host.stream_wait(self, handle, event);
 }
 
-static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status discard(void *self, uint64_t address, uint64_t bytes, sl_stream on)
 {
     if (while_discarding) while_discarding();
     pthread_mutex_lock(&books);
@@ -93,7 +93,7 @@ static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
     discarded = clocks[OUT];
     discards++;
     pthread_mutex_unlock(&books);
-    return host.discard(self, address, bytes);
+    return host.discard(self, address, bytes, on);
 }
 
 /* Events are never seen to be done: what waits, waits on the device. */

@@ -111,9 +111,25 @@ static sl_stream stream_out(void *self)
     return &((struct noted_device *)self)->out;
 }
 
-static enum sl_status move(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status stream_new(void *self, sl_stream *out)
 {
-    (void)address, (void)bytes;
+    struct noted_device *device = self;
+    if (device->refuses_streams) return SL_ERR_DRIVER;
+    *out = malloc(1);
+    assert_non_null(*out);
+    device->streams_made++;
+    return SL_OK;
+}
+
+static void stream_delete(void *self, sl_stream stream)
+{
+    ((struct noted_device *)self)->streams_deleted++;
+    free(stream);
+}
+
+static enum sl_status move(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
+{
+    (void)address, (void)bytes, (void)stream;
     ((struct noted_device *)self)->movements++;
     return SL_OK;
 }
@@ -156,6 +172,8 @@ void noted_device_begin(struct noted_device *device)
                                                 .pinned_delete = pinned_delete,
                                                 .stream_in = stream_in,
                                                 .stream_out = stream_out,
+                                                .stream_new = stream_new,
+                                                .stream_delete = stream_delete,
                                                 .fetch = move,
                                                 .evict = move,
                                                 .discard = move,

@@ -30,6 +30,8 @@ struct noted_device {
     uint64_t finishes;        /* how often it waited for a stream */
     sl_stream capturing;      /* the one that captures; NULL: none */
     uint64_t events_left;     /* that it has yet to give */
+    uint64_t streams_made, streams_deleted;
+    bool refuses_streams;
     bool refuses_records, refuses_waits, refuses_finishing;
     bool says_nothing;        /* to questions */
     void (*recording)(void);  /* called before each record; or NULL */

@@ -194,7 +194,7 @@ static void evict_near(int node)
     preferred = prefetched = (CUmemLocation){0};
     assert_int_equal(sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, sysfs, &near), SL_OK);
     assert_int_equal(near.slab_new(near.self, SL_GIB, &slab), SL_OK);
-    assert_int_equal(near.evict(near.self, slab, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(near.evict(near.self, slab, SL_BLOCK_BYTES, near.stream_out(near.self)), SL_OK);
     near.slab_delete(near.self, slab, SL_GIB);
     near.close(near.self);
     host_node = 0;
@@ -257,10 +257,10 @@ static void a_node_that_is_full_is_left(void **state)
     assert_int_equal(sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, sysfs, &near), SL_OK);
     assert_int_equal(near.slab_new(near.self, SL_GIB, &slab), SL_OK);
     refuses_node = true;
-    assert_int_equal(near.evict(near.self, slab, 64 * SL_MIB), SL_OK);
+    assert_int_equal(near.evict(near.self, slab, 64 * SL_MIB, near.stream_out(near.self)), SL_OK);
     assert_int_equal(prefetched.type, CU_MEM_LOCATION_TYPE_HOST);
     refuses_node = false;
-    assert_int_equal(near.evict(near.self, slab, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(near.evict(near.self, slab, SL_BLOCK_BYTES, near.stream_out(near.self)), SL_OK);
     assert_int_equal(prefetched.type, CU_MEM_LOCATION_TYPE_HOST);
     near.slab_delete(near.self, slab, SL_GIB);
     near.close(near.self);
@@ -280,15 +280,17 @@ static void a_movement_that_is_refused_now_and_then_is_made(void **state)
     (void)state;
     driver.mem_discard_batch = discard;
     refusals = 2;
-    assert_int_equal(backend.fetch(backend.self, SL_GIB, SL_MIB), SL_OK);
+    assert_int_equal(backend.fetch(backend.self, SL_GIB, SL_MIB, backend.stream_in(backend.self)), SL_OK);
     refusals = 1;
-    assert_int_equal(backend.evict(backend.self, SL_GIB, SL_MIB), SL_OK);
+    assert_int_equal(backend.evict(backend.self, SL_GIB, SL_MIB, backend.stream_out(backend.self)), SL_OK);
     refusals = 3;
-    assert_int_equal(backend.discard(backend.self, SL_GIB, SL_MIB), SL_OK);
+    assert_int_equal(backend.discard(backend.self, SL_GIB, SL_MIB, backend.stream_out(backend.self)), SL_OK);
     assert_int_equal(refusals, 0);
     refusals = 1000;
-    assert_int_equal(backend.fetch(backend.self, SL_GIB, SL_MIB), SL_ERR_DRIVER);
-    assert_int_equal(backend.discard(backend.self, SL_GIB, SL_MIB), SL_ERR_DRIVER);
+    assert_int_equal(backend.fetch(backend.self, SL_GIB, SL_MIB, backend.stream_in(backend.self)),
+                     SL_ERR_DRIVER);
+    assert_int_equal(backend.discard(backend.self, SL_GIB, SL_MIB, backend.stream_out(backend.self)),
+                     SL_ERR_DRIVER);
     refusals = 0;
 }
 

@@ -50,16 +50,17 @@ static void a_slab_is_aligned_and_empty(void **state)
 static void what_is_resident_is_counted_once(void **state)
 {
     (void)state;
-    assert_int_equal(b.fetch(b.self, at, 2 * block), SL_OK);
-    assert_int_equal(b.fetch(b.self, at + block, 2 * block), SL_OK);
+    assert_int_equal(b.fetch(b.self, at, 2 * block, b.stream_in(b.self)), SL_OK);
+    assert_int_equal(b.fetch(b.self, at + block, 2 * block, b.stream_in(b.self)), SL_OK);
     assert_int_equal(books->resident_bytes, 3 * block);
     assert_int_equal(books->bytes_in, 3 * block);
-    assert_int_equal(b.evict(b.self, at + block, 2 * block), SL_OK);
-    assert_int_equal(b.evict(b.self, at + block, block), SL_OK);
+    assert_int_equal(b.evict(b.self, at + block, 2 * block, b.stream_out(b.self)), SL_OK);
+    assert_int_equal(b.evict(b.self, at + block, block, b.stream_out(b.self)), SL_OK);
     assert_int_equal(books->bytes_out, 2 * block);
     assert_int_equal(books->resident_bytes, block);
     assert_int_equal(books->peak_resident_bytes, 3 * block);
-    assert_int_equal(b.fetch(b.self, at + SL_GIB, block), SL_OK); /* the slab's second GiB */
+    assert_int_equal(b.fetch(b.self, at + SL_GIB, block, b.stream_in(b.self)),
+                     SL_OK); /* the slab's second GiB */
     assert_int_equal(books->resident_bytes, 2 * block);
     assert_int_equal(books->peak_resident_bytes, 3 * block);
     assert_int_equal(books->wrong, 0);
@@ -71,16 +72,16 @@ static void a_discard_destroys_and_an_eviction_does_not(void **state)
     (void)state;
     unsigned char *bytes = (unsigned char *)at;
     bytes[0] = bytes[block - 1] = bytes[block] = 7;
-    assert_int_equal(b.fetch(b.self, at, 2 * block), SL_OK);
-    assert_int_equal(b.evict(b.self, at, block), SL_OK);
+    assert_int_equal(b.fetch(b.self, at, 2 * block, b.stream_in(b.self)), SL_OK);
+    assert_int_equal(b.evict(b.self, at, block, b.stream_out(b.self)), SL_OK);
     assert_int_equal(bytes[0], 7);
-    assert_int_equal(b.discard(b.self, at, block), SL_OK);
+    assert_int_equal(b.discard(b.self, at, block, b.stream_out(b.self)), SL_OK);
     assert_int_not_equal(bytes[0], 7);
     assert_int_not_equal(bytes[block - 1], 7);
     assert_int_equal(bytes[block], 7);
     assert_int_equal(books->bytes_discarded, block);
     assert_int_equal(books->resident_bytes, block);
-    assert_int_equal(b.discard(b.self, at + block, block), SL_OK);
+    assert_int_equal(b.discard(b.self, at + block, block, b.stream_out(b.self)), SL_OK);
     assert_int_equal(books->resident_bytes, 0);
     assert_int_equal(books->bytes_out, block);
     assert_int_equal(books->wrong, 0);
@@ -105,9 +106,9 @@ static void movements_that_break_the_contract_are_wrong(void **state)
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         uint64_t before = books->wrong;
-        b.fetch(b.self, wrong[i].address, wrong[i].bytes);
+        b.fetch(b.self, wrong[i].address, wrong[i].bytes, b.stream_in(b.self));
         assert_int_equal(books->wrong, before + 1);
-        b.evict(b.self, wrong[i].address, wrong[i].bytes);
+        b.evict(b.self, wrong[i].address, wrong[i].bytes, b.stream_out(b.self));
         assert_int_equal(books->wrong, before + 2);
         assert_int_equal(books->resident_bytes, 0);
     }
@@ -117,11 +118,11 @@ static void free_memory_is_what_is_not_resident(void **state)
 {
     (void)state;
     uint64_t free_bytes, total_bytes;
-    assert_int_equal(b.fetch(b.self, at, block), SL_OK);
+    assert_int_equal(b.fetch(b.self, at, block, b.stream_in(b.self)), SL_OK);
     assert_int_equal(b.memory_info(b.self, &free_bytes, &total_bytes), SL_OK);
     assert_int_equal(free_bytes, (DEVICE_BLOCKS - 1) * block);
     assert_int_equal(total_bytes, DEVICE_BLOCKS * block);
-    assert_int_equal(b.fetch(b.self, at, (DEVICE_BLOCKS + 1) * block),
+    assert_int_equal(b.fetch(b.self, at, (DEVICE_BLOCKS + 1) * block, b.stream_in(b.self)),
                      SL_OK); /* the test sees it in the peak */
     assert_int_equal(b.memory_info(b.self, &free_bytes, &total_bytes), SL_OK);
     assert_int_equal(free_bytes, 0);

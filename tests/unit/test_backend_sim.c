@@ -35,7 +35,7 @@ static void test_a_launch_waits_for_its_fetch(void **state)
     assert_int_equal(sl_backend_sim_launch(&b, &launch), SL_OK); /* fills it in place */
     assert_int_equal(sl_backend_sim_mark(&b, stream, &marks[0]), SL_OK);
     assert_int_equal(sl_backend_sim_finish(&b, stream), SL_OK);
-    assert_int_equal(b.fetch(b.self, at, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b.fetch(b.self, at, SL_BLOCK_BYTES, b.stream_in(b.self)), SL_OK);
     assert_int_equal(b.event_record(b.self, here, b.stream_in(b.self)), SL_OK);
     assert_true(sl_is_no(b.event_done(b.self, here)));
     assert_int_equal(b.stream_wait(b.self, stream, here), SL_OK);
@@ -130,7 +130,7 @@ static void test_a_driver_that_pages_brings_what_is_used(void **state)
     struct sl_span span = {at, SL_BLOCK_BYTES, true};
     struct sl_sim_launch launch = {.stream = &b, .took_ns = 100, .spans = &span, .span_count = 1};
     time_of(&b, launch);
-    assert_int_equal(b.evict(b.self, at, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b.evict(b.self, at, SL_BLOCK_BYTES, b.stream_out(b.self)), SL_OK);
     assert_float_equal(time_of(&b, launch), 1000 + 500 + 100 + 2 * BLOCK_NS, 1);
     assert_float_equal(time_of(&b, launch), 1000 + 100, 1);
     const struct sl_sim_books *books = sl_backend_sim_books(&b);
@@ -163,11 +163,11 @@ static void test_only_what_is_copied_out_is_reported(void **state)
     watched.context = &copied_address;
     uint64_t at = open_with_slab(&watched, &b), block = SL_BLOCK_BYTES;
     copied_bytes_out = 0;
-    assert_int_equal(b.evict(b.self, at, block), SL_OK);
-    assert_int_equal(b.fetch(b.self, at, 3 * block), SL_OK);
-    assert_int_equal(b.discard(b.self, at, block), SL_OK);
+    assert_int_equal(b.evict(b.self, at, block, b.stream_out(b.self)), SL_OK);
+    assert_int_equal(b.fetch(b.self, at, 3 * block, b.stream_in(b.self)), SL_OK);
+    assert_int_equal(b.discard(b.self, at, block, b.stream_out(b.self)), SL_OK);
     assert_int_equal(copied_bytes_out, 0);
-    assert_int_equal(b.evict(b.self, at + 2 * block, block), SL_OK);
+    assert_int_equal(b.evict(b.self, at + 2 * block, block, b.stream_out(b.self)), SL_OK);
     assert_int_equal(copied_bytes_out, block);
     assert_int_equal(copied_address, at + 2 * block);
     assert_int_equal(sl_backend_sim_books(&b)->bytes_out, block);
@@ -201,11 +201,12 @@ static void test_the_device_says_what_is_free(void **state)
     uint64_t free_bytes, total_bytes;
     small.bytes = 3 * SL_BLOCK_BYTES;
     uint64_t at = open_with_slab(&small, &b);
-    assert_int_equal(b.fetch(b.self, at, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b.fetch(b.self, at, SL_BLOCK_BYTES, b.stream_in(b.self)), SL_OK);
     assert_int_equal(b.memory_info(b.self, &free_bytes, &total_bytes), SL_OK);
     assert_int_equal(free_bytes, 2 * SL_BLOCK_BYTES);
     assert_int_equal(total_bytes, 3 * SL_BLOCK_BYTES);
-    assert_int_equal(b.fetch(b.self, at, 4 * SL_BLOCK_BYTES), SL_OK); /* more than there is */
+    assert_int_equal(b.fetch(b.self, at, 4 * SL_BLOCK_BYTES, b.stream_in(b.self)),
+                     SL_OK); /* more than there is */
     assert_int_equal(b.memory_info(b.self, &free_bytes, &total_bytes), SL_OK);
     assert_int_equal(free_bytes, 0);
     b.close(b.self);
@@ -252,7 +253,7 @@ static uint64_t open_real(struct sl_backend *b, bool daemon, uint32_t workers)
     uint64_t at = open_with_slab(&real, b);
     struct sl_span span = {at, 2 * SL_BLOCK_BYTES, true};
     struct sl_sim_launch launch = {.stream = &mark, .took_ns = 100, .spans = &span, .span_count = 1};
-    assert_int_equal(b->fetch(b->self, at, 2 * SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b->fetch(b->self, at, 2 * SL_BLOCK_BYTES, b->stream_in(b->self)), SL_OK);
     assert_int_equal(sl_backend_sim_launch(b, &launch), SL_OK);
     assert_int_equal(sl_backend_sim_finish_all(b), SL_OK);
     return at;
@@ -284,11 +285,11 @@ static void test_the_host_is_not_faster_than_it_is(void **state)
 }
 
 /* How long a call holds the host up, beside the time of any call. */
-static double held_up(const struct sl_backend *b, enum sl_status (*move)(void *, uint64_t, uint64_t),
-                      uint64_t at)
+static double held_up(const struct sl_backend *b,
+                      enum sl_status (*move)(void *, uint64_t, uint64_t, sl_stream), uint64_t at)
 {
     double before_ns = host_ns(b);
-    assert_int_equal(move(b->self, at, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(move(b->self, at, SL_BLOCK_BYTES, NULL), SL_OK);
     return host_ns(b) - before_ns - 2 * (double)device.call_ns;
 }
 
@@ -329,7 +330,7 @@ static void test_calls_on_busy_streams_are_one_threads_work(void **state)
         uint64_t at = open_real(&b, daemon, 1), next = at + SL_BLOCK_BYTES;
         sl_event_handle event;
         assert_int_equal(b.event_new(b.self, &event), SL_OK);
-        assert_int_equal(b.evict(b.self, at, SL_BLOCK_BYTES), SL_OK);
+        assert_int_equal(b.evict(b.self, at, SL_BLOCK_BYTES, b.stream_out(b.self)), SL_OK);
         assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
         double begin_ns = host_ns(&b);
         if (!daemon) {
@@ -360,20 +361,20 @@ static void test_several_workers(void **state)
     assert_int_equal(b.event_new(b.self, &large), SL_OK);
     struct sl_span span = {other, SL_BLOCK_BYTES, true};
     struct sl_sim_launch launch = {.stream = &mark, .took_ns = 100, .spans = &span, .span_count = 1};
-    assert_int_equal(b.fetch(b.self, other, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b.fetch(b.self, other, SL_BLOCK_BYTES, b.stream_in(b.self)), SL_OK);
     assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
     assert_int_equal(sl_backend_sim_launch(&b, &launch), SL_OK);
     assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
     double begin_ns = host_ns(&b);
-    assert_int_equal(b.evict(b.self, at, SL_BLOCK_BYTES), SL_OK);
-    assert_int_equal(b.evict(b.self, next, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b.evict(b.self, at, SL_BLOCK_BYTES, b.stream_out(b.self)), SL_OK);
+    assert_int_equal(b.evict(b.self, next, SL_BLOCK_BYTES, b.stream_out(b.self)), SL_OK);
     assert_int_equal(b.event_record(b.self, large, b.stream_out(b.self)), SL_OK);
-    assert_int_equal(b.discard(b.self, other, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b.discard(b.self, other, SL_BLOCK_BYTES, b.stream_out(b.self)), SL_OK);
     assert_int_equal(b.event_record(b.self, small, b.stream_out(b.self)), SL_OK);
     assert_true(sl_is_no(b.event_done(b.self, small)));
     assert_int_equal(b.stream_wait(b.self, b.stream_in(b.self), large), SL_OK);
-    assert_int_equal(b.fetch(b.self, at, SL_BLOCK_BYTES), SL_OK);
-    assert_int_equal(b.fetch(b.self, next, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(b.fetch(b.self, at, SL_BLOCK_BYTES, b.stream_in(b.self)), SL_OK);
+    assert_int_equal(b.fetch(b.self, next, SL_BLOCK_BYTES, b.stream_in(b.self)), SL_OK);
     assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
     /* Two blocks out by one worker, as they are of one slab, then both in by two, who share the link. */
     uint64_t least_ns = 2 * (BLOCK_NS + MAP_NS) + 2 * BLOCK_NS + UNMAP_NS;

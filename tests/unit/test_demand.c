@@ -18,7 +18,7 @@
 
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel kernel = {"kernel", 1, offsets, sizes};
-static enum sl_status (*evict)(void *self, uint64_t address, uint64_t bytes);
+static enum sl_status (*evict)(void *self, uint64_t address, uint64_t bytes, sl_stream stream);
 static uint64_t grown; /* the allocation that came meanwhile */
 
 static void use(uint64_t *address)
@@ -35,11 +35,12 @@ static void *allocate(void *unused)
 }
 
 /* What makes room for a launch is just leaving. */
-static enum sl_status evict_while_another_allocates(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status evict_while_another_allocates(void *self, uint64_t address, uint64_t bytes,
+                                                    sl_stream stream)
 {
     pthread_t other;
     if (!grown && (pthread_create(&other, NULL, allocate, NULL) || pthread_join(other, NULL))) _exit(4);
-    return evict(self, address, bytes);
+    return evict(self, address, bytes, stream);
 }
 
 /* 6 of 8 MiB of a packed chunk are needed; some of the last two are taken while room is made for the six. */

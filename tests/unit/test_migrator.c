@@ -86,7 +86,7 @@ static int stop(void **state)
 static double now_ns(struct setup *s)
 {
     struct sl_sim_mark mark;
-    sl_backend_sim_mark(&s->backend, s->migrator->in.stream, &mark);
+    sl_backend_sim_mark(&s->backend, s->migrator->in.enqueued.stream, &mark);
     finish(s);
     return mark.time_ns;
 }
@@ -98,7 +98,7 @@ static void an_eviction_waits_for_its_own_fetch(void **state)
     double begin = now_ns(s);
     for (int b = 0; b < BLOCKS; b++) bring(s, b);
     release(s, 0);
-    sl_backend_sim_mark(&s->backend, s->migrator->out.stream, &left);
+    sl_backend_sim_mark(&s->backend, s->migrator->out.enqueued.stream, &left);
     finish(s);
     assert_true(left.time_ns - begin >= 3 * NS);
     assert_true(left.time_ns - begin < 4 * NS);
@@ -114,7 +114,7 @@ static void a_fetch_waits_for_its_own_eviction(void **state)
     for (int b = 0; b < BLOCKS; b++) bring(s, b);
     for (int b = 0; b < BLOCKS; b++) release(s, b);
     bring(s, 100);
-    sl_backend_sim_mark(&s->backend, s->migrator->in.stream, &came);
+    sl_backend_sim_mark(&s->backend, s->migrator->in.enqueued.stream, &came);
     finish(s);
     assert_true(came.time_ns - begin >= (BLOCKS + 1) * NS);
     assert_true(came.time_ns - begin < (BLOCKS + 2) * NS);
@@ -140,14 +140,14 @@ static void room_is_behind_the_eviction_that_makes_it(void **state)
 static void events_are_used_again_when_movements_are_done(void **state)
 {
     struct setup *s = *state;
-    uint32_t before = s->migrator->in.event_count;
+    uint32_t before = s->migrator->in.enqueued.event_count;
     for (int round = 0; round < 3; round++) {
         for (int b = 0; b < BLOCKS; b++) bring(s, b);
         for (int b = 0; b < BLOCKS; b++) release(s, b);
         finish(s);
     }
-    assert_true(s->migrator->in.event_count <= before + SL_EVENTS_LEAST);
-    assert_true(s->migrator->in.event_count <= BLOCKS + SL_EVENTS_LEAST);
+    assert_true(s->migrator->in.enqueued.event_count <= before + SL_EVENTS_LEAST);
+    assert_true(s->migrator->in.enqueued.event_count <= BLOCKS + SL_EVENTS_LEAST);
 }
 
 /* Too few events make it late, and never early. */
@@ -160,12 +160,12 @@ static void without_more_events_it_waits_longer(void **state)
         bring(s, b % BLOCKS);
         release(s, b % BLOCKS);
     }
-    assert_int_equal(s->migrator->in.event_count, SL_EVENTS_MOST);
+    assert_int_equal(s->migrator->in.enqueued.event_count, SL_EVENTS_MOST);
     uint64_t held = bring(s, 0);
     assert_false(sl_link_direction_has_event(&s->migrator->in, held - SL_EVENTS_MOST));
     assert_true(sl_link_direction_has_event(&s->migrator->in, held - SL_EVENTS_MOST + 1));
     release(s, 0);
-    sl_backend_sim_mark(&s->backend, s->migrator->out.stream, &left);
+    sl_backend_sim_mark(&s->backend, s->migrator->out.enqueued.stream, &left);
     finish(s);
     assert_true(left.time_ns - begin >= 2 * NS * (SL_EVENTS_MOST + BLOCKS + 1));
 }

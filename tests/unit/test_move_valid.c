@@ -147,7 +147,7 @@ static void directions(void **state)
     assert_true(sl_migrator_is_valid(migrator));
     assert_breaks(migrator->in.done, migrator->in.issued + 1, sl_migrator_is_valid(migrator));
     assert_breaks(migrator->out.done, migrator->out.issued + 1, sl_migrator_is_valid(migrator));
-    assert_breaks(migrator->in.event_count, SL_EVENTS_MOST + 1, sl_migrator_is_valid(migrator));
+    assert_breaks(migrator->in.enqueued.event_count, SL_EVENTS_MOST + 1, sl_migrator_is_valid(migrator));
 }
 
 static void chunks_that_move(void **state)

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "core/runtime.h"
+#include "move/link_direction.h"
 #include "tests/host/backend_host.h"
 #include "move/schedule.h"
 
@@ -34,9 +35,9 @@ static enum sl_status wait_for_ever(void *self, sl_event_handle event)
     return SL_OK;
 }
 
-static enum sl_status end_inside(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status end_inside(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
-    (void)self, (void)address, (void)bytes;
+    (void)self, (void)address, (void)bytes, (void)stream;
     sl_runtime_stop(false);
     _exit(0);
 }
@@ -93,6 +94,7 @@ static void stop_while_the_daemon_waits(void)
     if (sl_backend_host_new(64 * SL_MIB, &host) != SL_OK) _exit(4);
     struct sl_backend backend = host;
     backend.event_wait = wait_for_ever;
+    sl_link_direction_patience_s = 1; /* a launch waits for the daemon */
     if (!start("thread", &backend) || !train()) _exit(5);
     sl_runtime_stop(false);
     _exit(0);

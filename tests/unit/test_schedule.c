@@ -164,13 +164,13 @@ static void what_is_about_to_die_is_not_brought(void **state)
 
 /* Whether evictions are kept off while the device is asked for memory. */
 static bool out_is_locked;
-static enum sl_status (*real_fetch)(void *self, uint64_t address, uint64_t bytes);
+static enum sl_status (*real_fetch)(void *self, uint64_t address, uint64_t bytes, sl_stream stream);
 
-static enum sl_status fetch_and_look(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status fetch_and_look(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
     out_is_locked = pthread_mutex_trylock(&core->migrator.out.lock.mutex) != 0;
     if (!out_is_locked) pthread_mutex_unlock(&core->migrator.out.lock.mutex);
-    return real_fetch(self, address, bytes);
+    return real_fetch(self, address, bytes, stream);
 }
 
 /* An eviction beside it would take the frame that grows, and content and frame would not match. */

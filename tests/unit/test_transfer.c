@@ -223,6 +223,68 @@ static void a_trace_has_each(void **state)
     trace_content_free(&content);
 }
 
+/* A movement between two events that have passed, as a mover notes it when it is over. */
+static void note_move(uint64_t begin_ns, uint64_t ns, uint64_t bytes, bool whole)
+{
+    struct sl_event record = {.type = SL_EVENT_MOVE, .a = bytes};
+    struct noted_event begin = {.time_ns = begin_ns, .timed = true, .done = true}, end = begin;
+    end.time_ns += ns;
+    sl_transfers_note(transfers, &begin, &end, &record, whole);
+}
+
+static void a_mover_times_some_when_asked_for(void **state)
+{
+    (void)state;
+    assert_false(sl_transfers_want(transfers));
+    for (int round = 0; round < 3; round++) {
+        sl_transfers_time_some(transfers);
+        for (uint64_t i = 0; i < SL_LINK_SPANS; i++) {
+            assert_true(sl_transfers_want(transfers));
+            note_move(2000 * MS + i * MS, MS, 1 + i, true);
+            assert_true(sl_transfers_settled(transfers)); /* nothing is left to read */
+        }
+        assert_false(sl_transfers_want(transfers));
+        assert_null(move(1, MS, true));
+    }
+    assert_int_equal(lane.count, 3 * SL_LINK_SPANS);
+    note_move(9000 * MS, MS, 1, true); /* one of several that were wanted at the same time */
+    assert_false(sl_transfers_want(transfers));
+    sl_transfers_time_some(transfers);
+    note_move(9000 * MS, MS, 1, false);
+    note_move(9000 * MS, 0, 1, true);
+    assert_int_equal(lane.count, 3 * SL_LINK_SPANS + 1);
+}
+
+/* Those that are enqueued and those of movers are as many together. */
+static void both_kinds_are_timed_in_turn(void **state)
+{
+    (void)state;
+    sl_transfers_time_some(transfers);
+    for (uint64_t i = 0; i < SL_LINK_SPANS / 2; i++) {
+        note_move(2000 * MS + i * MS, MS, 1, true);
+        move_done(1, MS, true);
+        sl_transfers_settle(transfers);
+    }
+    assert_int_equal(lane.count, SL_LINK_SPANS);
+    assert_false(sl_transfers_want(transfers));
+    assert_null(move(1, MS, true));
+}
+
+/* They end in any order, and their times are their own. */
+static void movements_of_movers_overlap(void **state)
+{
+    (void)state;
+    sl_transfers_time_some(transfers);
+    note_move(2000 * MS, 9 * MS, 1, true);
+    note_move(2001 * MS, 2 * MS, 1, true);
+    note_move(1999 * MS, 3 * MS, 1, true);
+    assert_int_equal(lane.spans[1].begin_ns - lane.spans[0].begin_ns, MS);
+    assert_int_equal(lane.spans[0].begin_ns - lane.spans[2].begin_ns, MS);
+    assert_int_equal(lane.spans[0].end_ns - lane.spans[0].begin_ns, 9 * MS);
+    assert_int_equal(lane.spans[1].end_ns - lane.spans[1].begin_ns, 2 * MS);
+    assert_int_equal(lane.spans[2].end_ns - lane.spans[2].begin_ns, 3 * MS);
+}
+
 /* Those that are not read in time are many, and the newest ones go untimed. */
 static void as_many_as_there_is_room_for_are_under_way(void **state)
 {
@@ -292,6 +354,25 @@ static void a_part_that_was_shared_counts_as_far_as_it_was(void **state)
     assert_speeds(&link, 22080000000, 22080000000);
 }
 
+/* Movers side by side share the direction: each gets a part of its speed. */
+static void movements_side_by_side_have_the_speed_of_the_direction(void **state)
+{
+    (void)state;
+    for (uint64_t movers = 1; movers <= 8; movers *= 2) {
+        struct sl_link link = {0};
+        for (uint64_t i = 0; i < SL_LINK_SPANS; i++)
+            sl_link_note(&link.in, i * MS, (i + movers) * MS, 24000000);
+        /* The first and the last ones have fewer beside them. */
+        assert_speeds(&link, 22080000000, 22080000000);
+    }
+    struct sl_link both = {0};
+    for (uint64_t i = 0; i < SL_LINK_SPANS; i++) {
+        sl_link_note(&both.in, i * MS, (i + 2) * MS, 22080000);
+        sl_link_note(&both.out, i * MS, (i + 2) * MS, 11040000);
+    }
+    assert_speeds(&both, 22080000000, 11040000000);
+}
+
 static void outliers_weigh_nothing(void **state)
 {
     (void)state;
@@ -316,11 +397,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_refused_movement_is_left_out, start, stop),
         cmocka_unit_test_setup_teardown(where_events_cannot_be_had_nothing_is_timed, start, stop),
         cmocka_unit_test_setup_teardown(as_many_as_there_is_room_for_are_under_way, start, stop),
+        cmocka_unit_test_setup_teardown(a_mover_times_some_when_asked_for, start, stop),
+        cmocka_unit_test_setup_teardown(both_kinds_are_timed_in_turn, start, stop),
+        cmocka_unit_test_setup_teardown(movements_of_movers_overlap, start, stop),
         cmocka_unit_test_teardown(a_trace_has_each, stop),
         cmocka_unit_test(a_few_movements_say_nothing),
         cmocka_unit_test(one_direction_alone_is_faster_than_what_is_said),
         cmocka_unit_test(what_ran_beside_the_other_direction_is_said_as_it_is),
         cmocka_unit_test(a_part_that_was_shared_counts_as_far_as_it_was),
+        cmocka_unit_test(movements_side_by_side_have_the_speed_of_the_direction),
         cmocka_unit_test(outliers_weigh_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,6 +179,14 @@ static void note_left(void *context, uint64_t address, uint64_t bytes)
     }
 }
 
+/* Threads of sluice move memory side by side, at least one for each direction of the link. */
+static struct sl_sim_driver driver_of(const struct replay_setting *setting)
+{
+    struct sl_sim_driver driver = setting->driver;
+    if (setting->plans_beside && driver.workers == 1) driver.workers = SL_SIM_WAYS;
+    return driver;
+}
+
 static enum sl_status start(struct replaying *r, const struct replay_setting *setting,
                             const struct sl_sim_meetings *meetings)
 {
@@ -186,7 +194,7 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .bytes = setting->budget_bytes ? setting->budget_bytes : NO_BUDGET,
         .in_bytes_per_s = setting->in_bytes_per_s,
         .out_bytes_per_s = setting->out_bytes_per_s,
-        .driver = setting->driver,
+        .driver = driver_of(setting),
         .daemon = setting->plans_beside,
         .transfer_ns = setting->transfer_ns,
         .call_ns = CALL_NS,

@@ -123,8 +123,9 @@ static enum sl_status move(struct sim *sim, enum sl_sim_way way, uint64_t addres
     return finish(sim, lane->end);
 }
 
-static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
+    (void)stream;
     struct sim *sim = self;
     struct sl_sim_moved moved;
     sim->books.bytes_in += sl_sim_fetch(&sim->memory, address, bytes, &moved);
@@ -132,8 +133,9 @@ static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
     return move(sim, SL_SIM_IN, address, &work);
 }
 
-static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status evict(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
+    (void)stream;
     struct sim *sim = self;
     struct sl_sim_moved moved;
     uint64_t copied = sl_sim_evict(&sim->memory, address, bytes, &moved);
@@ -143,8 +145,9 @@ static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
     return move(sim, SL_SIM_OUT, address, &work);
 }
 
-static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
+static enum sl_status discard(void *self, uint64_t address, uint64_t bytes, sl_stream stream)
 {
+    (void)stream;
     struct sim *sim = self;
     struct sl_sim_work work = {.fixed_ns = bytes / SL_BLOCK_BYTES * sim->device.driver.discard_ns};
     sl_sim_discard(&sim->memory, address, bytes);
