@@ -208,14 +208,17 @@ uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *l
 
 void sl_demand_give_way(struct sl_demand *demand)
 {
+    struct sl_migrator *migrator = &demand->core->migrator;
     struct fetching fetching = {.demand = demand};
     sl_lock(&demand->core->order);
     fetching.tick = demand->core->history.ticks.now + 1;
     sl_unlock(&demand->core->order);
     fetching.fence = fence_for(demand, 0);
-    sl_migrator_lock(&demand->core->migrator);
+    sl_migrator_lock(migrator);
     make_room(&fetching, 0);
-    sl_migrator_unlock(&demand->core->migrator);
+    sl_migrator_unlock(migrator);
+    /* What takes the room comes with the driver's next call. */
+    if (migrator->movers) sl_migrator_wait_host(migrator, &migrator->out, atomic_load(&migrator->out.given));
     end(&fetching);
 }
 

@@ -41,8 +41,8 @@ uint64_t sl_demand_own_bytes(const struct sl_demand *demand, const sl_chunk *chu
  * Enqueues: the order lock must not be held. */
 uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *launch, bool *fetched);
 
-/* Evicts chunks until the resident ones fit the budget, even chunks that the next launch uses. Enqueues: the
- * order lock must not be held. */
+/* Evicts chunks until the resident ones fit the budget, even chunks that the next launch uses, and waits for
+ * the movers that do it. Enqueues: the order lock must not be held. */
 void sl_demand_give_way(struct sl_demand *demand);
 
 /* Whether memory is short and the policy plans, so that durations of launches matter. */

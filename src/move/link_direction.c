@@ -15,7 +15,7 @@
 
 enum { TURNS_BEFORE_SLEEP = 32 };
 
-unsigned sl_link_direction_patience_s = 10;
+unsigned sl_link_direction_patience_s = 60;
 
 static struct sl_kept_movement *at(const struct sl_link_direction *direction, uint64_t sequence)
 {

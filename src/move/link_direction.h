@@ -82,7 +82,7 @@ bool sl_link_direction_ask_done(struct sl_link_direction *direction, const struc
                                 uint64_t sequence);
 /* Makes the stream, or NULL: the host, wait for the movement. The host waits until movers have carried out
  * what they are to, and for a number that was published ahead of its movement. A movement of theirs may wait
- * for a kernel that waits for what the program does next, so nobody waits for them longer than some seconds,
+ * for a kernel that waits for what the program does next, so nobody waits for them longer than a minute,
  * or ever again; for what is enqueued the stream waits in any case. SL_ERR_DRIVER: the movement may be ahead.
  * Any thread. */
 enum sl_status sl_link_direction_wait(struct sl_link_direction *direction, const struct sl_backend *backend,

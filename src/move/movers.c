@@ -94,6 +94,7 @@ void sl_movers_sleep(struct sl_movers *movers, uint32_t seen, const struct times
 
 enum sl_status sl_mover_open(struct sl_mover *mover, const struct sl_backend *backend)
 {
+    if (!backend->stream_new) return SL_ERR_UNSUPPORTED;
     mover->events = calloc(2 * SL_MOVER_EVENTS_KEPT, sizeof *mover->events);
     if (!mover->events) return SL_ERR_NO_MEMORY;
     enum sl_status status = backend->stream_new(backend->self, &mover->stream);

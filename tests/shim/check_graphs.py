@@ -75,8 +75,9 @@ def whole():
 
 
 def memory():
-    """What memory nodes allocate comes from the driver, and chunks give way to it."""
-    _, device, _ = run("memory", beside=4 << 20, SLUICE_DEVICE_BUDGET=str(BUDGET + (4 << 20)))
+    """What memory nodes allocate comes from the driver, and chunks give way to it. A mover that fetches into what was given back
+    must not do so earlier, by its own clock, than the thread that gave it back."""
+    _, device, _ = run("memory", beside=4 << 20, SLUICE_DEVICE_BUDGET=str(BUDGET + (4 << 20)), SOFTCUDA_CAUSAL="1")
     if in_place(device):
         sys.exit(f"memory nodes: {in_place(device)} bytes in place, expected none")
 
