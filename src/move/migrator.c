@@ -149,52 +149,32 @@ enum sl_status sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_lin
     return sl_link_direction_wait(direction, migrator->backend, sequence, NULL);
 }
 
-/* Calls `use` for the events behind which the streams that were seen to use the chunk are done with it. */
-static void for_users(struct sl_migrator *migrator, const struct sl_chunk_record *chunk,
-                      const struct sl_fence *fence, void (*use)(void *context, sl_event_handle event),
-                      void *context)
+uint32_t sl_migrator_users(struct sl_migrator *migrator, sl_chunk c, const struct sl_fence *fence,
+                           sl_event_handle *events, uint32_t most)
 {
+    uint64_t users = atomic_load(&sl_arena_record(migrator->arena, c)->users);
+    uint32_t count = 0;
     /* Rule 15 of docs/concurrency.md */
-    if (!fence || sl_migrator_is_held(migrator)) return;
-    for (uint64_t rest = atomic_load(&chunk->users) & atomic_load(&fence->streams); rest; rest &= rest - 1) {
+    if (!fence || sl_migrator_is_held(migrator)) return 0;
+    for (uint64_t rest = users & atomic_load(&fence->streams); rest && count < most; rest &= rest - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
         if (sl_behind_is_over(&migrator->behind, fence->behind[s]) || !SL_GUARD(NOTHING_BEHIND_PEERS))
-            use(context, fence->events[s]);
+            events[count++] = fence->events[s];
     }
-}
-
-static void wait_on_out_stream(void *context, sl_event_handle event)
-{
-    const struct sl_migrator *migrator = context;
-    /* Only for speed. */
-    migrator->backend->stream_wait(migrator->backend->self, migrator->out.enqueued.stream, event);
-}
-
-static void note_user(void *context, sl_event_handle event)
-{
-    struct sl_movement *movement = context;
-    if (movement->user_count < SL_MOVEMENT_USERS) movement->users[movement->user_count++] = event;
-}
-
-static void wait_on_host(void *context, sl_event_handle event)
-{
-    const struct sl_migrator *migrator = context;
-    migrator->backend->event_wait(migrator->backend->self, event);
-}
-
-void sl_migrator_wait_for_users(struct sl_migrator *migrator, sl_chunk c, const struct sl_fence *fence)
-{
-    for_users(migrator, sl_arena_record(migrator->arena, c), fence, wait_on_host, migrator);
+    return count;
 }
 
 /* Makes the out stream wait for the streams that were seen to use the chunk: evicting it while a kernel uses
  * it is slow. */
-static void wait_for_users(struct sl_migrator *migrator, const struct sl_chunk_record *chunk,
-                           const struct sl_fence *fence)
+static void wait_for_users(struct sl_migrator *migrator, sl_chunk c, const struct sl_fence *fence)
 {
-    uint64_t fetch = atomic_load(&chunk->in_sequence);
+    const struct sl_backend *backend = migrator->backend;
+    uint64_t fetch = atomic_load(&sl_arena_record(migrator->arena, c)->in_sequence);
+    sl_event_handle events[SL_STREAMS];
     if (fetch) sl_migrator_wait(migrator, &migrator->in, fetch, migrator->out.enqueued.stream);
-    for_users(migrator, chunk, fence, wait_on_out_stream, migrator);
+    uint32_t count = sl_migrator_users(migrator, c, fence, events, SL_STREAMS);
+    for (uint32_t e = 0; e < count; e++) /* only for speed */
+        backend->stream_wait(backend->self, migrator->out.enqueued.stream, events[e]);
 }
 
 /* Rule 15 of docs/concurrency.md */
@@ -399,7 +379,7 @@ static void copy_out_by_mover(struct sl_migrator *migrator, struct sl_movement *
     struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
     movement->other = atomic_load(&chunk->in_sequence);
     movement->whole = true;
-    for_users(migrator, chunk, fence, note_user, movement);
+    movement->user_count = sl_migrator_users(migrator, c, fence, movement->users, SL_MOVEMENT_USERS);
     uint64_t bytes = movement->bytes;
     movement->move = sl_stats_moved(migrator->stats, SL_ACTION_EVICT, cause, c, bytes);
     movement->sequence = sl_link_direction_claim(&migrator->out);
@@ -442,7 +422,7 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
         return sequence;
     }
     begin_timing(migrator, &migrator->out);
-    wait_for_users(migrator, chunk, fence);
+    wait_for_users(migrator, c, fence);
     /* Rule 8 of docs/concurrency.md */
     bool drops = !evicted && !migrator->keeps_dead && wait_for_frees(migrator, chunk);
     enum sl_action_kind kind = drops ? SL_ACTION_DISCARD : SL_ACTION_EVICT;

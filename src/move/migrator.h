@@ -148,9 +148,11 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk chunk, uint64_
  * moved or counted. Caller holds the order lock. */
 void sl_migrator_hand_to_driver(struct sl_migrator *migrator, sl_chunk chunk);
 
-/* Makes the host wait until the streams that were seen to use the chunk are done with it, as far as the fence
- * (may be NULL) says so: only for speed, and not behind what may take for ever. The locks are not held. */
-void sl_migrator_wait_for_users(struct sl_migrator *migrator, sl_chunk chunk, const struct sl_fence *fence);
+/* The events behind which the streams that were seen to use the chunk are done with it, as far as the fence
+ * (may be NULL) says so, and `most` of them: to wait for them saves time. Not those behind what may take for
+ * ever. Caller holds out.lock, so that the fence is not reused. */
+uint32_t sl_migrator_users(struct sl_migrator *migrator, sl_chunk chunk, const struct sl_fence *fence,
+                           sl_event_handle *events, uint32_t most);
 /* What the driver said to a movement: once it refuses one, nothing is moved any more, and a line says so. */
 void sl_migrator_judge(struct sl_migrator *migrator, enum sl_status status);
 

@@ -333,7 +333,10 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
                      : step->after <= atomic_load(&schedule->submitted) && may_come(schedule, step));
         *pending = (struct sl_pending){
             .generation = atomic_load(&schedule->generation), .index = i, .chunk = step->chunk};
-        if (found && out) pending->fence = sl_fences_find(&schedule->fences, step->after);
+        if (found && out)
+            pending->user_count = sl_migrator_users(schedule->migrator, step->chunk,
+                                                    sl_fences_find(&schedule->fences, step->after),
+                                                    pending->users, SL_MOVEMENT_USERS);
         if (found && !out) pending->out_sequence = out_sequence_for(schedule, step);
     }
     sl_unlock(&direction->lock);

@@ -118,8 +118,9 @@ struct sl_pending {
     uint64_t generation;
     uint32_t index;
     sl_chunk chunk;
-    uint64_t out_sequence;        /* fetches: the out movement to wait for; 0: none */
-    const struct sl_fence *fence; /* evictions: the fence to wait for, or NULL */
+    uint64_t out_sequence;                    /* fetches: the out movement to wait for; 0: none */
+    sl_event_handle users[SL_MOVEMENT_USERS]; /* evictions: see sl_migrator_users */
+    uint32_t user_count;
 };
 bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending *pending);
 /* Whether the chunk is dead, but would have to be copied because the point of a free is not recorded yet

@@ -382,8 +382,10 @@ static void *wait_in_thread(void *argument)
 
 static void begin_wait(struct waiter *waiter)
 {
-    if (sl_test_delay_hook != note_sleep) seen.asleep = 0;
-    sl_test_delay_hook = note_sleep;
+    if (sl_test_delay_hook != note_sleep) { /* no other thread waits */
+        seen.asleep = 0;
+        sl_test_delay_hook = note_sleep;
+    }
     assert_int_equal(pthread_create(&waiter->thread, NULL, wait_in_thread, waiter), 0);
 }
 
