@@ -15,7 +15,6 @@
 
 #define SL_EVENTS_LEAST 256
 #define SL_EVENTS_MOST 16384
-#define SL_MOVERS_MOST 8 /* of each direction */
 
 struct sl_enqueued {
     sl_stream stream;

@@ -94,8 +94,14 @@ void sl_link_direction_set_done(struct sl_link_direction *direction, uint64_t se
     note_answers(direction);
 }
 
+static void tell_waiters(struct sl_link_direction *direction)
+{
+    atomic_fetch_add(&direction->news, 1);
+    syscall(SYS_futex, &direction->news, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 /* The place of one that is forgotten, which can be after an end only, is another's. */
-static void land(struct sl_link_direction *direction, uint64_t sequence, sl_event_handle event)
+void sl_link_direction_landed(struct sl_link_direction *direction, uint64_t sequence, sl_event_handle event)
 {
     sl_lock(&direction->landing);
     uint64_t issued = atomic_load(&direction->issued);
@@ -107,16 +113,13 @@ static void land(struct sl_link_direction *direction, uint64_t sequence, sl_even
     atomic_store(&direction->issued, issued); /* before it looks for waiters, who look in the other order */
     note_done(direction);
     sl_unlock(&direction->landing);
-    if (!atomic_load(&direction->waiters)) return;
-    atomic_fetch_add(&direction->news, 1);
-    syscall(SYS_futex, &direction->news, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    if (atomic_load(&direction->waiters)) tell_waiters(direction);
 }
 
 void sl_link_direction_end(struct sl_link_direction *direction)
 {
     atomic_store(&direction->ended, true);
-    atomic_fetch_add(&direction->news, 1);
-    syscall(SYS_futex, &direction->news, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    tell_waiters(direction);
 }
 
 static void wait_for_news(struct sl_link_direction *direction, uint64_t sequence)
@@ -130,8 +133,7 @@ static void wait_for_news(struct sl_link_direction *direction, uint64_t sequence
     if (!slept || errno != ETIMEDOUT || atomic_exchange(&direction->ended, true)) return;
     sl_log(SL_LOG_WARN,
            "a movement has waited for %u s, maybe for a kernel that waits for the program: launches do not "
-           "wait for "
-           "movements any more",
+           "wait for movements any more",
            sl_link_direction_patience_s);
 }
 
@@ -168,18 +170,13 @@ uint64_t sl_link_direction_submitted(struct sl_link_direction *direction, const 
 {
     uint64_t sequence =
         number_next(direction, sl_enqueued_submitted(&direction->enqueued, backend, ask, status));
-    land(direction, sequence, NULL);
+    sl_link_direction_landed(direction, sequence, NULL);
     return sequence;
 }
 
 uint64_t sl_link_direction_claim(struct sl_link_direction *direction)
 {
     return number_next(direction, atomic_load(&direction->enqueued.issued));
-}
-
-void sl_link_direction_landed(struct sl_link_direction *direction, uint64_t sequence, sl_event_handle event)
-{
-    land(direction, sequence, event);
 }
 
 bool sl_link_direction_has_event(const struct sl_link_direction *direction, uint64_t sequence)

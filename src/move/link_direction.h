@@ -55,7 +55,7 @@ uint64_t sl_link_direction_submitted(struct sl_link_direction *direction, const 
                                      bool ask, enum sl_status *status);
 /* Numbers the next movement, which a mover is to carry out. Caller holds the lock. */
 uint64_t sl_link_direction_claim(struct sl_link_direction *direction);
-/* A mover has carried it out, or gave it up. `event`: recorded behind it on the mover's stream, and waited
+/* A mover has carried it out. `event`: recorded behind it on the mover's stream, and waited
  * for. Any thread, with any locks. */
 void sl_link_direction_landed(struct sl_link_direction *direction, uint64_t sequence, sl_event_handle event);
 /* Nobody waits for movers any more. */

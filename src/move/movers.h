@@ -17,6 +17,7 @@
 #include "device/backend.h"
 #include "trace/events.h"
 
+#define SL_MOVERS_MOST 8 /* of each direction: the largest SLUICE_MOVERS */
 #define SL_MOVEMENT_USERS 4
 
 /* A movement that was decided: its chunk's record has changed already. */

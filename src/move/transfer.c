@@ -190,6 +190,7 @@ void sl_transfers_note(struct sl_transfers *transfers, sl_event_handle begin, sl
 {
     struct transfer transfer = {.begin = begin, .end = end, .event = *move, .whole = whole};
     transfer.event.type = SL_EVENT_TRANSFER;
+    /* It is one of those that are timed, but takes no place among those in flight. */
     if (transfers->until != UINT64_MAX && transfers->until > transfers->issued) transfers->until--;
     read_times(transfers, &transfer, false);
 }

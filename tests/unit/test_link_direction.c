@@ -19,7 +19,7 @@
 #include "base/test_hooks.h"
 #include "noted_device.h"
 
-enum { MOVEMENTS = 4, MOVERS = 3 };
+enum { MOVEMENTS = 4 };
 #define LONG_S 3600u /* nobody waits so long */
 
 static struct noted_device device;

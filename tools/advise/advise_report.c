@@ -43,7 +43,8 @@ static void print_run(const struct situation *s, FILE *to)
         fprintf(to, "the times of %" PRIu64 " launches are guessed.\n", s->guessed);
     else
         fputs("all times are measured.\n", to);
-    plan_tell_driver(to, &s->setting.driver);
+    const struct sl_sim_driver driver = replay_driver(&s->setting, false);
+    plan_tell_driver(to, &driver);
     if (!s->job->programs[0].steps)
         fputs("No training steps were found: an iteration is what repeats, and may be several steps.\n", to);
     const char *doubt = replay_doubt(s->job->programs);
@@ -197,7 +198,8 @@ void advise_print_json(const struct advise_report *report, FILE *to)
     json_number(&json, "need_bytes", s->need_bytes);
     json_number(&json, "link_in", s->setting.in_bytes_per_s);
     json_number(&json, "link_out", s->setting.out_bytes_per_s);
-    plan_print_driver(&json, &s->setting.driver);
+    const struct sl_sim_driver driver = replay_driver(&s->setting, false);
+    plan_print_driver(&json, &driver);
     json_number(&json, "step_ns", situation_step(s));
     json_number(&json, "resident_ns", s->resident_ns);
     json_number(&json, "link_ns", s->link_ns);

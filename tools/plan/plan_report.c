@@ -134,7 +134,8 @@ static void print_program(const struct plan_report *report)
            whole               ? ""
            : has_ranks(report) ? ", the first ones of the traces"
                                : ", the first ones of the trace");
-    plan_tell_driver(stdout, &report->predictions->at[0].setting.driver);
+    const struct sl_sim_driver driver = replay_driver(&report->predictions->at[0].setting, has_ranks(report));
+    plan_tell_driver(stdout, &driver);
     if (lost) printf("%" PRIu64 " records of this part are lost: the figures may be wrong.\n", lost);
     if (guessed)
         printf(
@@ -274,7 +275,8 @@ static void print_prediction(struct json *json, const char *key, const struct pr
     if (one->setting.backing) json_text(json, "backing", one->setting.backing);
     json_number(json, "link_in", one->setting.in_bytes_per_s);
     json_number(json, "link_out", one->setting.out_bytes_per_s);
-    plan_print_driver(json, &one->setting.driver);
+    const struct sl_sim_driver driver = replay_driver(&one->setting, ranks);
+    plan_print_driver(json, &driver);
     json_number(json, "resident_ns", one->resident_ns);
     print_iteration(json, &one->result.steady, ranks);
     json_bool(json, "best", one->best);

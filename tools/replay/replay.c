@@ -179,10 +179,7 @@ static void note_left(void *context, uint64_t address, uint64_t bytes)
     }
 }
 
-/* Threads of sluice move memory side by side, at least one for each direction of the link. Where ranks meet,
- * the host's waits for them delay the others as well, which is not simulated: one thread is nearer to the
- * truth there. */
-static struct sl_sim_driver driver_of(const struct replay_setting *setting, bool meets)
+struct sl_sim_driver replay_driver(const struct replay_setting *setting, bool meets)
 {
     struct sl_sim_driver driver = setting->driver;
     if (setting->plans_beside && driver.workers == 1 && !meets) driver.workers = SL_SIM_WAYS;
@@ -196,7 +193,7 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .bytes = setting->budget_bytes ? setting->budget_bytes : NO_BUDGET,
         .in_bytes_per_s = setting->in_bytes_per_s,
         .out_bytes_per_s = setting->out_bytes_per_s,
-        .driver = driver_of(setting, meetings != NULL),
+        .driver = replay_driver(setting, meetings != NULL),
         .daemon = setting->plans_beside,
         .transfer_ns = setting->transfer_ns,
         .call_ns = CALL_NS,

@@ -91,6 +91,11 @@ struct replay_setting {
     bool find_least;              /* compute least_in_bytes of the result */
 };
 
+/* The driver as it is replayed. With plans beside the launches, threads of sluice move memory side by side,
+ * at least one for each direction of the link. Where ranks meet, the host's waits for them delay the others
+ * as well, which is not simulated: one thread is nearer to the truth there. */
+struct sl_sim_driver replay_driver(const struct replay_setting *setting, bool meets);
+
 struct replay_iteration {
     uint64_t took_ns, stall_ns;
     uint64_t longer_ns; /* added time of launches that used memory remotely or shared the link */
