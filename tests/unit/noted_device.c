@@ -52,8 +52,9 @@ static enum sl_status event_record(void *self, sl_event_handle handle, sl_stream
 
 static void note_wait(struct noted_device *device, struct noted_wait wait)
 {
-    assert_true(device->wait_count < NOTED_WAITS);
-    device->waits[device->wait_count++] = wait;
+    uint32_t number = device->wait_count++;
+    assert_true(number < NOTED_WAITS);
+    device->waits[number] = wait;
 }
 
 static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle event)

@@ -16,21 +16,22 @@ struct noted_event {
 
 struct noted_device {
     struct sl_backend backend;
-    int in, out;                                           /* their addresses are the streams of ours */
-    uint64_t made, deleted, records, questions, movements; /* so far */
+    int in, out; /* their addresses are the streams of ours */
+    /* So far; several threads may ask at once. */
+    _Atomic uint64_t made, deleted, records, questions, movements;
     struct noted_wait {
         sl_stream stream;
         bool by_host; /* not by the stream */
         const struct noted_event *event;
     } waits[NOTED_WAITS];
-    uint32_t wait_count;
-    uint64_t now_ns;          /* its clock; the test sets it */
-    struct noted_event *last; /* that was recorded */
-    sl_stream finished;       /* the stream that the host waited for last; NULL: none */
-    uint64_t finishes;        /* how often it waited for a stream */
-    sl_stream capturing;      /* the one that captures; NULL: none */
-    uint64_t events_left;     /* that it has yet to give */
-    uint64_t streams_made, streams_deleted;
+    _Atomic uint32_t wait_count;
+    uint64_t now_ns;           /* its clock; the test sets it */
+    struct noted_event *last;  /* that was recorded */
+    sl_stream finished;        /* the stream that the host waited for last; NULL: none */
+    _Atomic uint64_t finishes; /* how often it waited for a stream */
+    sl_stream capturing;       /* the one that captures; NULL: none */
+    uint64_t events_left;      /* that it has yet to give */
+    _Atomic uint64_t streams_made, streams_deleted;
     bool refuses_streams;
     bool refuses_records, refuses_waits, refuses_finishing;
     bool says_nothing;        /* to questions */

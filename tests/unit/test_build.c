@@ -1,6 +1,7 @@
 /* The core's parts, made and torn down: breaks if a device that refuses something is left with what it gave,
  * if one that is gone is still asked, or if threads are there in vain or left behind. */
 #include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,11 +40,16 @@ static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *to
     return refuses() ? SL_ERR_DRIVER : device.real.memory_info(self, free_bytes, total_bytes);
 }
 
+/* Movers make and delete events beside the core's thread. */
+static pthread_mutex_t events_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static enum sl_status keep(enum sl_status status, const sl_event_handle *event)
 {
     if (status) return status;
+    pthread_mutex_lock(&events_lock);
     assert_in_range(device.event_count, 0, MOST_EVENTS - 1);
     device.events[device.event_count++] = *event;
+    pthread_mutex_unlock(&events_lock);
     return SL_OK;
 }
 
@@ -60,9 +66,11 @@ static enum sl_status timed_event_new(void *self, sl_event_handle *out)
 static void event_delete(void *self, sl_event_handle event)
 {
     int e = 0;
+    pthread_mutex_lock(&events_lock);
     while (e < device.event_count && device.events[e] != event) e++;
     assert_in_range(e, 0, device.event_count - 1);
     device.events[e] = device.events[--device.event_count];
+    pthread_mutex_unlock(&events_lock);
     device.others++;
     device.real.event_delete(self, event);
 }
