@@ -132,7 +132,7 @@ static uint64_t taken_by_others(const struct sl_budget *budget, uint64_t free_by
     const struct sl_stats *stats = &budget->core->stats;
     int64_t charged = atomic_load(&budget->charged_bytes);
     uint64_t came = sl_stats_bytes(stats->total.bytes_in) + atomic_load(&stats->populated_bytes);
-    uint64_t most = sl_arena_used_slab_bytes(&budget->core->arena);
+    uint64_t most = sl_arena_touched_bytes(&budget->core->arena);
     uint64_t known = (came < most ? came : most) + (charged > 0 ? (uint64_t)charged : 0);
     uint64_t start = budget->watch.free_at_start, gone = start > free_bytes ? start - free_bytes : 0;
     return gone > known ? gone - known : 0;

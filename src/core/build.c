@@ -140,6 +140,16 @@ static uint32_t mover_count(const struct sl_options *options)
     return count < 1 ? 1 : count > ENOUGH ? ENOUGH : (uint32_t)count;
 }
 
+/* Each gets a slab to work on. A device that is simulated in one thread places memory in the same way. */
+static void start_movers(struct sl_core *core)
+{
+    uint32_t movers = mover_count(core->options);
+    sl_arena_spread(&core->arena, 2 * movers);
+    if (!core->backend.one_thread &&
+        sl_daemon_start(&core->schedule, movers, &core->schedule.daemon) != SL_OK)
+        sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
+}
+
 /* Without a planner, the launch that needs a plan makes it. */
 static void start_planner(struct sl_core *core)
 {
@@ -180,11 +190,9 @@ enum sl_status sl_core_build(struct sl_core *core)
     if (status == SL_OK) status = open_trace(core, device_bytes);
     if (status == SL_OK && (core->recorder.trace || core->policy->plans))
         sl_migrator_time(&core->migrator, core->recorder.trace);
-    if (status == SL_OK && threaded && !backend->one_thread && sl_policy_moves_ahead(core->policy) &&
-        sl_daemon_start(&core->schedule, mover_count(core->options), &core->schedule.daemon) != SL_OK)
-        sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
-    core->planning.lead_eighths = threaded ? SL_PLANNING_LEAD : 0;
     bool ahead = sl_policy_moves_ahead(core->policy);
+    if (status == SL_OK && threaded && ahead) start_movers(core);
+    core->planning.lead_eighths = threaded ? SL_PLANNING_LEAD : 0;
     core->planning.first_late = threaded && ahead ? backend->first_plan_late : 0;
     if (status == SL_OK && ahead) start_planner(core);
     if (status == SL_OK && core->learned) sl_learned_use(core->learned);

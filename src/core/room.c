@@ -112,7 +112,7 @@ static bool is_mapped(uint64_t address)
  * it is mapped. */
 void sl_host_pages_add(const struct sl_arena *arena, uint64_t done, struct sl_host_pages *pages)
 {
-    uint64_t used = sl_arena_used_slab_bytes(arena), step = 1 + used / SL_BLOCK_BYTES / SAMPLES, found = 0;
+    uint64_t used = sl_arena_touched_bytes(arena), step = 1 + used / SL_BLOCK_BYTES / SAMPLES, found = 0;
     size_t count = sl_arena_chunk_count(arena);
     for (size_t c = sl_arena_skip_unused(arena, 0, count); c < count;
          c = sl_arena_skip_unused(arena, c + 1, count)) {

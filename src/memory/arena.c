@@ -22,6 +22,13 @@ void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uin
     arena->chunk_shift = (uint32_t)__builtin_ctzll(chunk_bytes);
     arena->slab_shift = SL_SLAB_SHIFT - arena->chunk_shift;
     arena->chunks_per_slab = (uint32_t)1 << arena->slab_shift;
+    sl_arena_spread(arena, 1);
+}
+
+void sl_arena_spread(struct sl_arena *arena, uint32_t count)
+{
+    arena->open_count = count < SL_SLABS_OPEN ? count : SL_SLABS_OPEN;
+    for (uint32_t s = 0; s < SL_SLABS_OPEN; s++) arena->open[s] = SL_NONE;
 }
 
 static bool may_change(int from, int to)
@@ -172,11 +179,13 @@ static bool adjacent(const struct sl_arena *arena, sl_chunk chunk)
            arena->chunk_bytes;
 }
 
-/* No run spans two pinned slabs that the backend gave separately: each is pinned by itself. */
-static sl_chunk find_run(const struct sl_arena *arena, uint32_t count, bool pinned, bool foreign)
+/* From chunk `c` to `end`, whole slabs. No run spans two pinned slabs that the backend gave separately: each
+ * is pinned by itself. */
+static sl_chunk find_run(const struct sl_arena *arena, size_t c, size_t end, uint32_t count, bool pinned,
+                         bool foreign)
 {
-    size_t total = sl_arena_chunk_count(arena), length = 0;
-    for (size_t c = 0; c < total; c++) {
+    size_t length = 0;
+    for (; c < end; c++) {
         const struct sl_slab *slab = &arena->slabs[c / arena->chunks_per_slab];
         size_t in_slab = c % arena->chunks_per_slab;
         bool wrong = slab->pinned != pinned || slab->reserved;
@@ -202,6 +211,14 @@ static uint32_t chunks_for(const struct sl_arena *arena, uint64_t bytes)
     return (uint32_t)((bytes + arena->chunk_bytes - 1) >> arena->chunk_shift);
 }
 
+static void note_touched(struct sl_arena *arena, struct sl_slab *slab, uint32_t used_chunks)
+{
+    uint32_t before = atomic_load(&slab->used_chunks);
+    if (used_chunks <= before) return;
+    atomic_store_explicit(&slab->used_chunks, used_chunks, memory_order_release);
+    arena->chunks_touched += used_chunks - before;
+}
+
 static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
 {
     uint32_t count = chunks_for(arena, bytes);
@@ -218,23 +235,68 @@ static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
         arena->virtual_bytes_used += chunk->bytes;
         if (chunk->pinned) arena->pinned_bytes_used += chunk->bytes;
         slab->free_chunks--;
-        if (!atomic_exchange(&slab->used, true)) arena->slabs_used++;
+        note_touched(arena, slab, ((first + i) & (arena->chunks_per_slab - 1)) + 1);
         /* From here on the owner may write to it unseen, so it must not be discarded. */
         sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
     }
+}
+
+static bool is_open(const struct sl_arena *arena, uint32_t slab)
+{
+    for (uint32_t o = 0; o < arena->open_count; o++)
+        if (arena->open[o] == slab) return true;
+    return false;
+}
+
+/* In the slab whose turn it is, or else in one that is not open. */
+static sl_chunk find_in_turn(struct sl_arena *arena, uint32_t count)
+{
+    uint32_t open = arena->open[arena->turn], total = atomic_load(&arena->slab_count);
+    sl_chunk found = SL_NONE;
+    for (uint32_t i = 0; i <= total && found == SL_NONE; i++) {
+        uint32_t slab = i ? i - 1 : open;
+        if (slab == SL_NONE || (i && is_open(arena, slab))) continue;
+        size_t first = (size_t)slab << arena->slab_shift;
+        found = find_run(arena, first, first + arena->chunks_per_slab, count, false, false);
+    }
+    return found;
+}
+
+/* Where the backend refuses another slab, none is opened any more. */
+static enum sl_status take_in_turn(struct sl_arena *arena, uint32_t count, uint64_t slab_bytes,
+                                   sl_chunk *found)
+{
+    uint32_t before = atomic_load(&arena->slab_count);
+    *found = find_in_turn(arena, count);
+    if (*found == SL_NONE) {
+        enum sl_status status = add_slabs(arena, slab_bytes, false);
+        if (status) {
+            arena->open_count = 1;
+            return status;
+        }
+        *found = before << arena->slab_shift;
+    }
+    arena->open[arena->turn] = *found >> arena->slab_shift;
+    arena->turn = (arena->turn + 1) % arena->open_count;
+    return SL_OK;
 }
 
 /* `slab_bytes`: the request to the backend if there is no room. */
 static enum sl_status take(struct sl_arena *arena, uint64_t bytes, uint64_t slab_bytes, bool pinned,
                            sl_chunk *first)
 {
-    sl_chunk found = find_run(arena, chunks_for(arena, bytes), pinned, false);
-    if (found == SL_NONE && arena->serial) found = find_run(arena, chunks_for(arena, bytes), pinned, true);
+    uint32_t count = chunks_for(arena, bytes);
+    size_t end = sl_arena_chunk_count(arena);
+    sl_chunk found = SL_NONE;
+    bool by_turns = !pinned && arena->open_count > 1 && count <= arena->chunks_per_slab;
+    if (!by_turns || take_in_turn(arena, count, slab_bytes, &found)) {
+        found = find_run(arena, 0, end, count, pinned, false);
+        if (found == SL_NONE && arena->serial) found = find_run(arena, 0, end, count, pinned, true);
+    }
     if (found == SL_NONE) {
-        uint32_t before = atomic_load(&arena->slab_count);
         enum sl_status status = slab_bytes ? add_slabs(arena, slab_bytes, pinned) : SL_ERR_NO_MEMORY;
         if (status) return status;
-        found = before * arena->chunks_per_slab;
+        found = (sl_chunk)end;
     }
     mark(arena, found, bytes);
     *first = found;

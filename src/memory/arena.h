@@ -22,6 +22,7 @@
 #define SL_SLAB_TABLE ((size_t)1 << 17) /* 47 bits of address */
 #define SL_MAX_SLABS 4096
 #define SL_OWNER_SHIFT 16
+#define SL_SLABS_OPEN 16
 
 struct sl_chunk_record {
     uint64_t address;
@@ -51,8 +52,8 @@ struct sl_slab {
     uint32_t free_chunks;
     uint32_t chunk_count; /* there is no memory beyond them; 0: the slab was given up */
     bool pinned;
-    bool reserved;     /* the program places allocations here: sl_arena_reserve */
-    _Atomic bool used; /* a chunk of it has been in use */
+    bool reserved;                /* the program places allocations here: sl_arena_reserve */
+    _Atomic uint32_t used_chunks; /* no chunk from here on has ever been in use */
 };
 
 struct sl_arena {
@@ -68,14 +69,21 @@ struct sl_arena {
     uint64_t pinned_bytes;               /* given by the backend, in use or not */
     bool pinned_refused;                 /* the backend gives no more pinned memory */
     struct sl_frees *frees;              /* may be NULL */
-    uint64_t serial; /* the stream to place memory for: avoid memory that others freed; 0: any */
+    uint64_t serial;              /* the stream to place memory for: avoid memory that others freed; 0: any */
+    uint32_t open[SL_SLABS_OPEN]; /* slabs that take allocations in turn; SL_NONE: not taken yet */
+    uint32_t open_count, turn;    /* turn: that takes the next one */
     uint32_t chunks_used, peak_chunks_used;
-    _Atomic uint32_t slabs_used; /* slabs that have been in use */
+    _Atomic uint64_t chunks_touched; /* sum of `used_chunks` */
 };
 
 /* `chunk_bytes`: a power of two from 2 MiB to 1 GiB. `owner` starts as 0 and may be set before the first slab
  * is taken. */
 void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uint64_t chunk_bytes);
+
+/* Places what comes from here on in `count` slabs by turns, from 1 to SL_SLABS_OPEN, so that as many threads
+ * can move it at once: a driver changes the page tables of a slab by one thread at a time
+ * (docs/driver-model.md). What is reserved or pinned is placed as before. */
+void sl_arena_spread(struct sl_arena *arena, uint32_t count);
 
 /* Gives the slabs back (unless `device_gone`) and frees the tables. Accepts a zeroed arena. */
 void sl_arena_close(struct sl_arena *arena, bool device_gone);
@@ -167,19 +175,21 @@ static inline size_t sl_arena_chunk_count(const struct sl_arena *arena)
     return (size_t)atomic_load_explicit(&arena->slab_count, memory_order_acquire) * arena->chunks_per_slab;
 }
 
-/* Returns `chunk`, or skips slabs that were never in use if it is the first chunk of one. Speeds up loops
- * over all chunks: reservations are large and mostly empty. */
+/* Returns `chunk`, or the next one that has ever been in use. Speeds up loops over all chunks: slabs are
+ * large and mostly empty. */
 static inline size_t sl_arena_skip_unused(const struct sl_arena *arena, size_t chunk, size_t count)
 {
-    while (chunk < count && chunk % arena->chunks_per_slab == 0 &&
-           !atomic_load_explicit(&arena->slabs[chunk >> arena->slab_shift].used, memory_order_acquire))
-        chunk += arena->chunks_per_slab;
+    uint32_t in_slab = arena->chunks_per_slab - 1;
+    while (chunk < count &&
+           (chunk & in_slab) >= atomic_load_explicit(&arena->slabs[chunk >> arena->slab_shift].used_chunks,
+                                                     memory_order_acquire))
+        chunk = (chunk | in_slab) + 1;
     return chunk;
 }
-/* Bytes of all slabs that have been in use: an upper bound of the memory that was ever on the device. */
-static inline uint64_t sl_arena_used_slab_bytes(const struct sl_arena *arena)
+/* An upper bound of the memory that was ever on the device. */
+static inline uint64_t sl_arena_touched_bytes(const struct sl_arena *arena)
 {
-    return (uint64_t)atomic_load(&arena->slabs_used) * SL_GIB;
+    return atomic_load(&arena->chunks_touched) << arena->chunk_shift;
 }
 
 /* Makes sl_arena_owns true for the slabs that hold [address, address + bytes): driver memory that the core

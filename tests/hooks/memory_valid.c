@@ -95,14 +95,14 @@ bool sl_chunk_is_valid(const struct sl_arena *arena, sl_chunk c)
 /* --- arena */
 
 struct chunk_sums {
-    uint64_t bytes, pinned_bytes;
+    uint64_t bytes, pinned_bytes, touched;
     uint32_t chunks;
 };
 
 static bool is_slab_valid(const struct sl_arena *arena, uint32_t s, struct chunk_sums *sums)
 {
     const struct sl_slab *slab = &arena->slabs[s];
-    uint32_t free_chunks = 0;
+    uint32_t free_chunks = 0, used_chunks = 0;
     if (!SL_HOLDS(slab->address % SL_GIB == 0) ||
         !SL_HOLDS(!slab->chunk_count || sl_arena_slab(arena, slab->address) == s + 1) ||
         !SL_HOLDS(slab->chunk_count <= arena->chunks_per_slab) ||
@@ -114,11 +114,12 @@ static bool is_slab_valid(const struct sl_arena *arena, uint32_t s, struct chunk
         if (!sl_chunk_is_valid(arena, s * arena->chunks_per_slab + i)) return false;
         free_chunks += i < slab->chunk_count && !chunk->bytes;
         sums->chunks += chunk->bytes != 0;
+        if (chunk->bytes) used_chunks = i + 1;
         sums->bytes += chunk->bytes;
         if (chunk->pinned) sums->pinned_bytes += chunk->bytes;
     }
-    return SL_HOLDS(free_chunks == slab->free_chunks) &&
-           SL_HOLDS(slab->used || slab->free_chunks == slab->chunk_count);
+    sums->touched += slab->used_chunks;
+    return SL_HOLDS(free_chunks == slab->free_chunks) && SL_HOLDS(used_chunks <= slab->used_chunks);
 }
 
 bool sl_arena_is_valid(const struct sl_arena *arena)
@@ -128,6 +129,7 @@ bool sl_arena_is_valid(const struct sl_arena *arena)
         if (!is_slab_valid(arena, s, &sums)) return false;
     return SL_HOLDS(sums.chunks == arena->chunks_used) &&
            SL_HOLDS(arena->chunks_used <= arena->peak_chunks_used) &&
+           SL_HOLDS(sums.touched == arena->chunks_touched) &&
            SL_HOLDS(sums.bytes == arena->virtual_bytes_used) &&
            SL_HOLDS(sums.pinned_bytes == arena->pinned_bytes_used) &&
            SL_HOLDS(arena->pinned_bytes_used <= arena->pinned_bytes);

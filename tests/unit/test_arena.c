@@ -478,17 +478,58 @@ static void addresses_that_were_never_used_are_left_out(void **state)
     uint64_t three = reserve(3 * SL_GIB);
     size_t count = sl_arena_chunk_count(&arena), slab = used / IN_SLAB * IN_SLAB;
     assert_int_equal(count, 4 * IN_SLAB);
-    assert_int_equal(sl_arena_used_slab_bytes(&arena), SL_GIB);
+    assert_int_equal(sl_arena_touched_bytes(&arena), CHUNK);
     assert_int_equal(sl_arena_skip_unused(&arena, slab, count), slab);
+    assert_int_equal(sl_arena_skip_unused(&arena, slab + 1, count), count);
     sl_chunk first = sl_arena_chunk(&arena, three), middle = first + IN_SLAB + 1;
     assert_int_equal(sl_arena_skip_unused(&arena, first, count), count);
     assert_true(sl_arena_take_at(&arena, middle, CHUNK));
-    assert_int_equal(sl_arena_used_slab_bytes(&arena), 2 * SL_GIB);
-    assert_int_equal(sl_arena_skip_unused(&arena, first, count), first + IN_SLAB);
+    assert_int_equal(sl_arena_touched_bytes(&arena), 3 * CHUNK);
+    assert_int_equal(sl_arena_skip_unused(&arena, slab + 1, count), first + IN_SLAB);
     assert_int_equal(sl_arena_skip_unused(&arena, middle, count), middle);
+    assert_int_equal(sl_arena_skip_unused(&arena, middle + 1, count), count);
     sl_arena_give(&arena, middle); /* its frame may be there still */
     assert_int_equal(sl_arena_skip_unused(&arena, first, count), first + IN_SLAB);
-    assert_int_equal(sl_arena_used_slab_bytes(&arena), 2 * SL_GIB);
+    assert_int_equal(sl_arena_touched_bytes(&arena), 3 * CHUNK);
+}
+
+static uint32_t slab_of_next(uint64_t bytes)
+{
+    return take(bytes) / IN_SLAB;
+}
+
+/* Threads could not move at once what lies in one slab. */
+static void slabs_take_turns(void **state)
+{
+    (void)state;
+    uint32_t first = slab_of_next(CHUNK), full[3];
+    sl_arena_spread(&arena, 3);
+    /* The one that is there, and is not full, is not left out. */
+    for (uint32_t i = 0; i < 3; i++) full[i] = slab_of_next(CHUNK);
+    assert_int_equal(full[0], first);
+    assert_true(full[1] != first && full[2] != first && full[1] != full[2]);
+    for (uint32_t i = 0; i < 9; i++) assert_int_equal(slab_of_next(2 * CHUNK), full[i % 3]);
+    /* One that has no room is followed by another, and what it has left is used. */
+    assert_int_equal(slab_of_next(SL_GIB - CHUNK), 3);
+    assert_int_equal(slab_of_next(CHUNK), full[1]);
+    assert_int_equal(slab_of_next(CHUNK), full[2]);
+    assert_int_equal(slab_of_next(CHUNK), 3);
+    assert_int_equal(slab_of_next(CHUNK), full[1]);
+    assert_int_equal(slab_of_next(CHUNK), full[2]);
+    assert_int_equal(slab_of_next(CHUNK), first);
+    assert_true(sl_arena_is_valid(&arena));
+}
+
+/* Memory that the device refuses is looked for in every slab. */
+static void turns_end_where_there_are_no_more_slabs(void **state)
+{
+    (void)state;
+    uint32_t first = slab_of_next(CHUNK);
+    sl_arena_spread(&arena, SL_SLABS_OPEN + 1);
+    device.slabs_are = SL_ERR_NO_MEMORY;
+    for (uint32_t i = 1; i < IN_SLAB; i++) assert_int_equal(slab_of_next(CHUNK), first);
+    sl_chunk none;
+    assert_int_equal(sl_arena_take(&arena, CHUNK, &none), SL_ERR_NO_MEMORY);
 }
 
 int main(void)
@@ -513,6 +554,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(addresses_are_reserved_again, start, stop),
         cmocka_unit_test_setup_teardown(what_was_given_up_is_nobodys, start, stop),
         cmocka_unit_test_setup_teardown(addresses_that_were_never_used_are_left_out, start, stop),
+        cmocka_unit_test_setup_teardown(slabs_take_turns, start, stop),
+        cmocka_unit_test_setup_teardown(turns_end_where_there_are_no_more_slabs, start, stop),
         cmocka_unit_test_setup_teardown(a_device_that_is_gone_gets_nothing_back, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
