@@ -44,9 +44,12 @@ static bool wait_until_ready(const struct sl_daemon *daemon, bool out, const str
     struct sl_link_direction *other = out ? &migrator->in : &migrator->out;
     const struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, pending->chunk);
     uint64_t before = atomic_load(out ? &chunk->in_sequence : &chunk->out_sequence);
-    if (before < pending->out_sequence) before = pending->out_sequence;
-    if (!sl_link_direction_has_landed(other, before)) return false;
+    if (!sl_link_direction_has_landed(other, before) ||
+        !sl_link_direction_has_room(other, pending->out_sequence))
+        return false;
     if (before && !atomic_load(&daemon->stopping)) sl_migrator_wait_host(migrator, other, before);
+    if (!atomic_load(&daemon->stopping))
+        sl_link_direction_wait_room(other, migrator->backend, pending->out_sequence);
     for (uint32_t u = 0; u < pending->user_count && !atomic_load(&daemon->stopping); u++)
         /* Only for speed: an eviction copies what is there when it starts. */
         migrator->backend->event_wait(migrator->backend->self, pending->users[u]);

@@ -55,6 +55,18 @@ static uint64_t enqueued_by(const struct sl_link_direction *direction, uint64_t 
     return atomic_load(&at(direction, sequence > oldest ? sequence : oldest)->enqueued);
 }
 
+/* The bytes that movers were given up to this movement, or a later one. */
+static uint64_t carried_by(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    uint64_t oldest = oldest_kept(direction);
+    return atomic_load(&at(direction, sequence > oldest ? sequence : oldest)->carried_bytes);
+}
+
+bool sl_link_direction_has_room(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    return !sequence || atomic_load(&direction->landed_bytes) >= carried_by(direction, sequence);
+}
+
 static bool is_by_mover(const struct sl_link_direction *direction, uint64_t sequence)
 {
     return atomic_load(&at(direction, sequence)->event);
@@ -100,6 +112,21 @@ static void tell_waiters(struct sl_link_direction *direction)
     syscall(SYS_futex, &direction->news, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
+static struct sl_landing *landing_at(struct sl_link_direction *direction, uint64_t number)
+{
+    return &direction->landings[number % (2 * SL_MOVER_EVENTS_KEPT)];
+}
+
+/* Caller holds `landing`. */
+static void note_landing(struct sl_link_direction *direction, uint64_t sequence, sl_event_handle event)
+{
+    uint64_t bytes =
+        carried_by(direction, sequence) - atomic_load(&at(direction, sequence - 1)->carried_bytes);
+    bytes += atomic_load(&direction->landed_bytes);
+    *landing_at(direction, direction->landing_count++) = (struct sl_landing){sequence, bytes, event};
+    atomic_store(&direction->landed_bytes, bytes);
+}
+
 /* The place of one that is forgotten, which can be after an end only, is another's. */
 void sl_link_direction_landed(struct sl_link_direction *direction, uint64_t sequence, sl_event_handle event)
 {
@@ -108,6 +135,7 @@ void sl_link_direction_landed(struct sl_link_direction *direction, uint64_t sequ
     if (sequence >= oldest_kept(direction)) {
         atomic_store(&at(direction, sequence)->event, event);
         at(direction, sequence)->landed = sequence;
+        if (event) note_landing(direction, sequence, event);
     }
     while (at(direction, issued + 1)->landed >= issued + 1) issued++;
     atomic_store(&direction->issued, issued); /* before it looks for waiters, who look in the other order */
@@ -122,12 +150,20 @@ void sl_link_direction_end(struct sl_link_direction *direction)
     tell_waiters(direction);
 }
 
-static void wait_for_news(struct sl_link_direction *direction, uint64_t sequence)
+/* What is waited for. */
+typedef bool is_there(const struct sl_link_direction *direction, uint64_t sequence);
+
+static bool has_landed(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    return sl_link_direction_has_landed(direction, sequence);
+}
+
+static void wait_for_news(struct sl_link_direction *direction, uint64_t sequence, is_there *there)
 {
     const struct timespec patience = {.tv_sec = sl_link_direction_patience_s};
     SL_TEST_DELAY(LANDING);
     uint32_t seen = atomic_load(&direction->news);
-    if (sl_link_direction_has_landed(direction, sequence) || atomic_load(&direction->ended)) return;
+    if (there(direction, sequence) || atomic_load(&direction->ended)) return;
     SL_TEST_DELAY(SLEEP);
     long slept = syscall(SYS_futex, &direction->news, FUTEX_WAIT_PRIVATE, seen, &patience, NULL, 0);
     if (!slept || errno != ETIMEDOUT || atomic_exchange(&direction->ended, true)) return;
@@ -137,29 +173,31 @@ static void wait_for_news(struct sl_link_direction *direction, uint64_t sequence
            sl_link_direction_patience_s);
 }
 
-/* False: it may never land. */
-static bool wait_landed(struct sl_link_direction *direction, uint64_t sequence)
+/* False: that may never be. */
+static bool wait_until(struct sl_link_direction *direction, uint64_t sequence, is_there *there)
 {
     for (int turn = 0; turn < TURNS_BEFORE_SLEEP; turn++) {
-        if (sl_link_direction_has_landed(direction, sequence)) return true;
+        if (there(direction, sequence)) return true;
         sched_yield();
     }
     atomic_fetch_add(&direction->waiters, 1);
-    while (!sl_link_direction_has_landed(direction, sequence) && !atomic_load(&direction->ended))
-        wait_for_news(direction, sequence);
+    while (!there(direction, sequence) && !atomic_load(&direction->ended))
+        wait_for_news(direction, sequence, there);
     atomic_fetch_sub(&direction->waiters, 1);
-    return sl_link_direction_has_landed(direction, sequence);
+    return there(direction, sequence);
 }
 
 /* Precondition: the direction's lock is held. */
-static uint64_t number_next(struct sl_link_direction *direction, uint64_t enqueued)
+static uint64_t number_next(struct sl_link_direction *direction, uint64_t enqueued, uint64_t carried_bytes)
 {
     uint64_t sequence = atomic_load(&direction->given) + 1;
     /* Whose place it takes. */
-    if (sequence > SL_MOVEMENTS_KEPT) wait_landed(direction, sequence - SL_MOVEMENTS_KEPT);
+    if (sequence > SL_MOVEMENTS_KEPT) wait_until(direction, sequence - SL_MOVEMENTS_KEPT, has_landed);
     sl_lock(&direction->landing);
     atomic_store(&at(direction, sequence)->event, NULL);
     atomic_store(&at(direction, sequence)->enqueued, enqueued);
+    carried_bytes += atomic_load(&at(direction, sequence - 1)->carried_bytes);
+    atomic_store(&at(direction, sequence)->carried_bytes, carried_bytes);
     atomic_store_explicit(&direction->given, sequence, memory_order_release);
     sl_unlock(&direction->landing);
     return sequence;
@@ -169,14 +207,14 @@ uint64_t sl_link_direction_submitted(struct sl_link_direction *direction, const 
                                      bool ask, enum sl_status *status)
 {
     uint64_t sequence =
-        number_next(direction, sl_enqueued_submitted(&direction->enqueued, backend, ask, status));
+        number_next(direction, sl_enqueued_submitted(&direction->enqueued, backend, ask, status), 0);
     sl_link_direction_landed(direction, sequence, NULL);
     return sequence;
 }
 
-uint64_t sl_link_direction_claim(struct sl_link_direction *direction)
+uint64_t sl_link_direction_claim(struct sl_link_direction *direction, uint64_t bytes)
 {
-    return number_next(direction, atomic_load(&direction->enqueued.issued));
+    return number_next(direction, atomic_load(&direction->enqueued.issued), bytes);
 }
 
 bool sl_link_direction_has_event(const struct sl_link_direction *direction, uint64_t sequence)
@@ -202,29 +240,69 @@ static bool is_enqueued(struct sl_link_direction *direction, uint64_t sequence)
 
 /* What movers have carried out is over. The host waits for their events all the same, because simulated
  * devices with a clock for each thread learn the order from it; once for each thread. */
+struct followed {
+    uint32_t direction;
+    uint64_t sequence, landings;
+};
+
+static struct followed *followed_of(const struct sl_link_direction *direction)
+{
+    enum { DIRECTIONS = 8 };
+    static __thread struct followed followed[DIRECTIONS] __attribute__((tls_model("initial-exec")));
+    struct followed *slot = &followed[direction->number % DIRECTIONS];
+    if (slot->direction != direction->number) *slot = (struct followed){.direction = direction->number};
+    return slot;
+}
+
 static void follow_movers(const struct sl_link_direction *direction, const struct sl_backend *backend,
                           uint64_t sequence)
 {
-    enum { DIRECTIONS = 8 };
-    static __thread struct {
-        uint32_t direction;
-        uint64_t sequence;
-    } followed[DIRECTIONS] __attribute__((tls_model("initial-exec")));
-    unsigned slot = direction->number % DIRECTIONS;
-    if (followed[slot].direction != direction->number) followed[slot].sequence = 0;
-    followed[slot].direction = direction->number;
+    struct followed *followed = followed_of(direction);
     uint64_t first = sequence > SL_MOVER_EVENTS_KEPT ? sequence - SL_MOVER_EVENTS_KEPT : 0;
-    if (first < followed[slot].sequence) first = followed[slot].sequence;
+    if (first < followed->sequence) first = followed->sequence;
     for (uint64_t s = first + 1; s <= sequence; s++)
         if (has_mover_event(direction, s))
             backend->event_wait(backend->self, atomic_load(&at(direction, s)->event));
-    if (followed[slot].sequence < sequence) followed[slot].sequence = sequence;
+    if (followed->sequence < sequence) followed->sequence = sequence;
+}
+
+/* The first landings that carried so many bytes. */
+static void follow_landings(struct sl_link_direction *direction, const struct sl_backend *backend,
+                            uint64_t bytes)
+{
+    sl_event_handle events[SL_MOVER_EVENTS_KEPT];
+    uint32_t event_count = 0;
+    struct followed *followed = followed_of(direction);
+    sl_lock(&direction->landing);
+    uint64_t end = direction->landing_count,
+             number = end > SL_MOVER_EVENTS_KEPT ? end - SL_MOVER_EVENTS_KEPT : 0;
+    if (number < followed->landings) number = followed->landings;
+    for (; number < end && (!number || landing_at(direction, number - 1)->bytes < bytes); number++) {
+        const struct sl_landing *landing = landing_at(direction, number);
+        if (has_mover_event(direction, landing->sequence)) events[event_count++] = landing->event;
+    }
+    sl_unlock(&direction->landing);
+    for (uint32_t e = 0; e < event_count; e++) backend->event_wait(backend->self, events[e]);
+    followed->landings = number;
+}
+
+enum sl_status sl_link_direction_wait_room(struct sl_link_direction *direction,
+                                           const struct sl_backend *backend, uint64_t sequence)
+{
+    if (!wait_until(direction, sequence, sl_link_direction_has_room)) return SL_ERR_DRIVER;
+    uint64_t enqueued = sequence ? enqueued_by(direction, sequence) : 0;
+    enum sl_status status = SL_OK;
+    if (!sl_enqueued_known_done(&direction->enqueued, enqueued))
+        status = sl_enqueued_wait(&direction->enqueued, backend, enqueued, NULL);
+    if (sequence) follow_landings(direction, backend, carried_by(direction, sequence));
+    return status;
 }
 
 enum sl_status sl_link_direction_wait(struct sl_link_direction *direction, const struct sl_backend *backend,
                                       uint64_t sequence, const sl_stream *stream)
 {
-    if (!wait_landed(direction, sequence) && !is_enqueued(direction, sequence)) return SL_ERR_DRIVER;
+    if (!wait_until(direction, sequence, has_landed) && !is_enqueued(direction, sequence))
+        return SL_ERR_DRIVER;
     uint64_t enqueued = enqueued_by(direction, sequence);
     enum sl_status status = SL_OK;
     /* A stream waits for an event that still is the movement's, even if that is known to be over, for the

@@ -382,7 +382,7 @@ static void copy_out_by_mover(struct sl_migrator *migrator, struct sl_movement *
     movement->user_count = sl_migrator_users(migrator, c, fence, movement->users, SL_MOVEMENT_USERS);
     uint64_t bytes = movement->bytes;
     movement->move = sl_stats_moved(migrator->stats, SL_ACTION_EVICT, cause, c, bytes);
-    movement->sequence = sl_link_direction_claim(&migrator->out);
+    movement->sequence = sl_link_direction_claim(&migrator->out, bytes);
     note_gone(migrator, chunk, bytes);
     sl_movers_add(migrator->movers, movement);
 }
@@ -462,7 +462,6 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk c, uint64_t by
         sched_yield();
         own = atomic_load(&chunk->out_sequence);
     }
-    if (own > after_out) after_out = own;
     SL_CHECK(atomic_load(&chunk->in_sequence) < sequence);
     atomic_store(&chunk->in_sequence, sequence);
     if (!held && !arrive(chunk, &dead)) return give_up(migrator, &migrator->in);
@@ -474,14 +473,16 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk c, uint64_t by
     bool whole = !held && own;
     struct sl_movement *movement = movement_of(migrator, false, chunk, bytes);
     if (movement) {
-        movement->other = after_out;
+        movement->other = own;
+        movement->room = after_out;
         movement->whole = whole;
-        movement->sequence = sl_link_direction_claim(&migrator->in);
+        movement->sequence = sl_link_direction_claim(&migrator->in, bytes);
         movement->move = sl_stats_moved(migrator->stats, kind, cause, c, bytes - held);
         sl_movers_add(migrator->movers, movement);
         return sequence;
     }
     begin_timing(migrator, &migrator->in);
+    if (own > after_out) after_out = own;
     if (after_out) sl_migrator_wait(migrator, &migrator->out, after_out, migrator->in.enqueued.stream);
     bool timed = !dead && begin_transfer(migrator, &migrator->in);
     enum sl_status status =

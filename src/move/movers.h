@@ -26,6 +26,7 @@ struct sl_movement {
     bool out;
     uint64_t sequence, address, bytes;
     uint64_t other;                           /* movements of the other direction up to here come first */
+    uint64_t room;                            /* of a fetch: the room behind this eviction comes first */
     sl_event_handle users[SL_MOVEMENT_USERS]; /* waited for only to save time */
     uint32_t user_count;
     struct sl_event move;  /* its record */

@@ -58,10 +58,12 @@ static uint64_t enqueue(void)
     return sequence;
 }
 
+#define CLAIMED 100 /* bytes */
+
 static uint64_t claim(void)
 {
     sl_lock(&direction.lock);
-    uint64_t sequence = sl_link_direction_claim(&direction);
+    uint64_t sequence = sl_link_direction_claim(&direction, CLAIMED);
     sl_unlock(&direction.lock);
     return sequence;
 }
