@@ -90,6 +90,7 @@ struct sl_plan_lessons {
         double weight_of_rest, least_price; /* see plan_choose.h */
         bool fills; /* launches beyond the budget get a part of their missing chunks */
     } best_way;
+    double slack;      /* part of the budget; see plan_search.h */
     unsigned idle;     /* consecutive plans without an improvement */
     double over_bytes; /* see plan_search.h */
     uint64_t random;

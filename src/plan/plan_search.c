@@ -61,6 +61,11 @@ enum { MOST_IDLE = 16, ONE_OF_IDLE = 64 };
 static const double parts_of_lacking[] = {1, 0.5, 0.25, 0.125};
 enum { PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking };
 
+/* Parts of the budget that are tried as slack. */
+static const double slacks[] = {1.0 / 32, 1.0 / 16, 1.0 / 8};
+enum { SLACKS = sizeof slacks / sizeof *slacks };
+#define MOST_FOR_SLACK 1.15 /* times the bytes without */
+
 static const double least_prices[] = {0.05, 0.1, 0.3, 1, 3};
 enum { LEAST_PRICES = sizeof least_prices / sizeof *least_prices };
 static const struct sl_way first_way = {.weight_of_rest = 0, .least_price = 0.1};
@@ -77,6 +82,7 @@ struct search {
     uint32_t length;         /* of each row: number of launches + 1 */
     double *rows[ROWS];
     double part_of_lacking; /* the best part without prices; or 1 */
+    double slack;           /* the best one without prices */
     struct sl_way best_way;
     double over_bytes; /* what counts of the previous plans' excess bytes */
     unsigned idle;     /* previous plans in a row without an improvement */
@@ -109,12 +115,17 @@ static double cost_ns(const struct search *s)
     return sl_plan_cost_ns(s->course.most_ns, once, (double)s->in->in_bytes_per_s);
 }
 
-static enum sl_status attempt(struct search *s, const struct sl_choose_options *policy, struct sl_plan *out)
+static enum sl_status attempt(struct search *s, const struct sl_choose_options *policy, double slack,
+                              struct sl_plan *out)
 {
     struct sl_plan plan = {0};
+    struct sl_plan_input in = *s->in;
+    uint64_t slack_bytes = (uint64_t)(slack * (double)in.budget_bytes);
+    in.budget_bytes -= slack_bytes;
     sl_choice_free(&s->choice);
-    enum sl_status status = sl_plan_choose(s->in, &s->outlook, policy, &s->choice);
+    enum sl_status status = sl_plan_choose(&in, &s->outlook, policy, &s->choice);
     if (status) return status;
+    s->choice.room_bytes += (int64_t)slack_bytes;
     sl_choice_hold_back(&s->choice, s->in->when);
     status = sl_plan_schedule(s->in, s->launch_ns, &s->choice, &plan, &s->course);
     if (status == SL_OK)
@@ -134,7 +145,7 @@ static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_be
                                        .weight_of_rest = way.weight_of_rest,
                                        .least_price = way.least_price,
                                        .part_of_lacking = way.fills ? s->part_of_lacking : 0};
-    if (attempt(s, &policy, &plan)) return false;
+    if (attempt(s, &policy, s->slack, &plan)) return false;
     double cost = cost_ns(s);
     *is_best = cost < s->best_cost_ns && (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
     sl_plan_free(*is_best ? &s->best : &plan);
@@ -206,7 +217,6 @@ static void recall(struct search *s, const struct sl_plan_lessons *lessons, size
     }
     s->best_way = lessons->best_way;
     s->over_bytes = lessons->over_bytes;
-    s->idle = lessons->idle;
     s->random = lessons->random;
 }
 
@@ -219,6 +229,7 @@ static void remember(const struct search *s, struct sl_plan_lessons *lessons)
                                         .launch_count = s->in->launch_count,
                                         .first_tick = s->in->first_tick,
                                         .best_way = s->best_way,
+                                        .slack = s->slack,
                                         .over_bytes = sl_over_bytes(s->over_bytes, s->best_copied, s->belady),
                                         .idle = s->idle,
                                         .random = s->random};
@@ -227,6 +238,11 @@ static void remember(const struct search *s, struct sl_plan_lessons *lessons)
 static bool waits(const struct search *s)
 {
     return (double)s->best.stall_ns > LEAST_WAIT * (double)s->best.seconds_ns;
+}
+
+static bool searches(const struct search *s)
+{
+    return !s->in->hurried && (s->idle < MOST_IDLE || s->idle % ONE_OF_IDLE == 0);
 }
 
 static bool reserve_rows(struct search *s)
@@ -250,10 +266,9 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
         if (!try_way(s, s->best_way, BEST_IN, &is_best)) return;
     }
     double known_ns = s->best_cost_ns;
-    bool searches = !s->in->hurried && (s->idle < MOST_IDLE || s->idle % ONE_OF_IDLE == 0);
     if (!period || period > s->in->launch_count) period = s->in->launch_count;
     for (unsigned i = 0;
-         SL_HAS(VARIANTS) && searches && i < s->in->attempts && waits(s) && try_variant(s, period); i++) {
+         SL_HAS(VARIANTS) && searches(s) && i < s->in->attempts && waits(s) && try_variant(s, period); i++) {
     }
     s->idle = s->best_cost_ns < FASTER * known_ns ? 0 : s->idle + 1;
     if (lessons && SL_HAS(LESSONS)) remember(s, lessons);
@@ -264,7 +279,7 @@ static enum sl_status start_from_belady(struct search *s, double part_of_lacking
 {
     struct sl_plan plan;
     enum sl_status status =
-        attempt(s, &(struct sl_choose_options){.part_of_lacking = part_of_lacking}, &plan);
+        attempt(s, &(struct sl_choose_options){.part_of_lacking = part_of_lacking}, 0, &plan);
     if (status) return status;
     *is_best = !s->best.actions || s->course.most_ns < s->best_cost_ns;
     sl_plan_free(*is_best ? &s->best : &plan);
@@ -275,14 +290,49 @@ static enum sl_status start_from_belady(struct search *s, double part_of_lacking
     return SL_OK;
 }
 
+/* Belady's choice for a smaller budget. `least_ns`: the least cost so far. */
+static enum sl_status try_slack(struct search *s, double slack, double belady_bytes, double *least_ns)
+{
+    struct sl_plan plan;
+    enum sl_status status = attempt(s, &(struct sl_choose_options){0}, slack, &plan);
+    if (status) return status;
+    double more = s->course.most_bytes > belady_bytes ? s->course.most_bytes - belady_bytes : 0;
+    double cost = s->course.most_ns + WORTH * more / (double)s->in->in_bytes_per_s * 1e9;
+    bool is_best = !s->choice.oversize_launches && cost < FASTER * *least_ns &&
+                   s->course.most_bytes <= MOST_FOR_SLACK * belady_bytes;
+    sl_plan_free(is_best ? &s->best : &plan);
+    if (!is_best) return SL_OK;
+    *least_ns = cost;
+    s->slack = slack;
+    s->best = plan;
+    s->best_cost_ns = s->course.most_ns;
+    s->belady = s->best_copied = copied(s);
+    return SL_OK;
+}
+
+/* Tries all of them while the search goes on, else only the last plan's. */
+static enum sl_status find_slack(struct search *s, double last)
+{
+    enum sl_status status = SL_OK;
+    double belady_bytes = s->belady.most, least_ns = s->best_cost_ns;
+    bool all = searches(s);
+    for (int i = 0; i < SLACKS && s->in->when == SL_PLAN_AHEAD && waits(s) && status == SL_OK; i++)
+        if (all || slacks[i] == last) status = try_slack(s, slacks[i], belady_bytes, &least_ns);
+    if (status) sl_plan_free(&s->best);
+    return status;
+}
+
 /* Starts with only what fits for launches beyond the budget or, if that is faster, with a part of their
  * missing chunks. */
-static enum sl_status begin(struct search *s)
+static enum sl_status begin(struct search *s, const struct sl_plan_lessons *lessons)
 {
     bool is_best;
     enum sl_status status = start_from_belady(s, 0, &is_best);
     s->part_of_lacking = 1;
-    if (status || !s->in->attempts || !s->choice.oversize_launches || !SL_HAS(FILLS)) return status;
+    if (lessons) s->idle = lessons->idle;
+    if (status || !s->in->attempts) return status;
+    if (!s->choice.oversize_launches) return find_slack(s, lessons ? lessons->slack : 0);
+    if (!SL_HAS(FILLS)) return status;
     for (int i = 0; i < PARTS && status == SL_OK; i++) {
         status = start_from_belady(s, parts_of_lacking[i], &is_best);
         if (status == SL_OK && is_best) s->part_of_lacking = parts_of_lacking[i];
@@ -296,7 +346,7 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
 {
     struct search s = {.in = in, .launch_ns = launch_ns, .length = (uint32_t)in->launch_count + 1};
     enum sl_status status = sl_outlook_make(in, launch_ns, &s.outlook);
-    if (status == SL_OK) status = begin(&s);
+    if (status == SL_OK) status = begin(&s, lessons);
     if (status == SL_OK && in->attempts && waits(&s)) improve(&s, lessons);
     if (status == SL_OK) *out = s.best;
     search_free(&s);
