@@ -1,9 +1,11 @@
-/* A program that marks what it does, with sluice/marks.h, and runs as well where nobody listens. */
+/* A program that marks what it does, with sluice/marks.h, and asks what sluice did, with sluice/figures.h. It
+ * runs as well where nobody listens. */
 #include "adder.h"
 
 #include <pthread.h>
 #include <string.h>
 
+#include "sluice/figures.h"
 #include "sluice/marks.h"
 
 static CUdeviceptr data;
@@ -18,6 +20,28 @@ static void *beside(void *nothing)
     sluice_mark_push("beside");
     sluice_mark_pop();
     return nothing;
+}
+
+/* Whether the figures are right; the caller may know fewer of them than the library, or more. */
+static int asks(uint64_t launches)
+{
+    struct {
+        struct sluice_figures figures;
+        uint64_t unknown;
+    } more;
+    struct sluice_figures now;
+    sluice_figures_function *ask = sluice_figures_find();
+    memset(&now, 0xff, sizeof now);
+    size_t known = sluice_get_figures(0, &now);
+    if (!ask) return known == 0 && now.launches == UINT64_MAX;
+    if (known != sizeof now || now.launches != launches || now.live_bytes != MIB) return 0;
+    if (sluice_get_figures(1, &now) != 0 || now.launches != launches) return 0;
+    memset(&more, 0xff, sizeof more);
+    if (ask(0, &more.figures, sizeof more) != sizeof now || more.unknown) return 0;
+    if (more.figures.launches != launches || more.figures.chunk_bytes != now.chunk_bytes) return 0;
+    memset(&now, 0xff, sizeof now);
+    known = ask(0, &now, sizeof now.launches);
+    return known == sizeof now.launches && now.launches == launches && now.bytes_in_plan == UINT64_MAX;
 }
 
 int main(void)
@@ -44,6 +68,7 @@ int main(void)
     sluice_mark(NULL);
     if (pthread_create(&thread, NULL, beside, NULL)) return 1;
     pthread_join(thread, NULL);
+    if (!asks(4)) return 2;
     ok(cuMemFree(data));
     return 0;
 }

@@ -16,12 +16,12 @@ done
 shown=$(readelf -W --dyn-syms "$object" | awk '$7 != "UND" && $7 != "ABS" && $4 != "NOTYPE" && $5 != "LOCAL" && NR > 3 {print $8}')
 for name in $shown; do
     case $name in
-    cu[A-Z]*|ncclAll*|ncclBcast@*|ncclBroadcast@*|ncclComm*|ncclGather@*|ncclGroup*|ncclRe*|ncclS*|dlsym@*|dlvsym@*|sluice_mark_v1@*|sluice_save_profile_v1@*|InitializeInjectionNvtx2@*) ;;
+    cu[A-Z]*|ncclAll*|ncclBcast@*|ncclBroadcast@*|ncclComm*|ncclGather@*|ncclGroup*|ncclRe*|ncclS*|dlsym@*|dlvsym@*|sluice_figures_v1@*|sluice_mark_v1@*|sluice_save_profile_v1@*|InitializeInjectionNvtx2@*) ;;
     _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE@*) ;; # PyTorch's
     *) say "shows $name" ;;
     esac
 done
-for name in cuMemAlloc_v2 cuLaunchKernel_ptsz cuGetProcAddress cuGetProcAddress_v2 sluice_mark_v1 sluice_save_profile_v1 InitializeInjectionNvtx2 \
+for name in cuMemAlloc_v2 cuLaunchKernel_ptsz cuGetProcAddress cuGetProcAddress_v2 sluice_figures_v1 sluice_mark_v1 sluice_save_profile_v1 InitializeInjectionNvtx2 \
     _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE dlsym@@GLIBC_2.34 dlvsym@@GLIBC_2.34; do
     echo "$shown" | grep -q "^$name" || say "does not show $name"
 done
