@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Makes a wheel of what a build installs: the command, libsluice.so with its record object, the software device, man pages, completions.
+"""Makes a wheel of what a build installs: the command, libsluice.so with its record object, the Python package, the software device,
+man pages, completions.
 
 usage: wheel.py [--no-rebuild] [BUILD [OUT]]
 
-BUILD: a build folder of Meson (build, which is made as by ./test.sh if it is not there); OUT: the folder that gets the wheel (BUILD/wheel). Prints the wheel's path. The wheel has
-no Python code: pip copies its files below the environment's prefix as `meson install` does. Libraries that the command needs and
-that are no part of glibc (libdw and what it needs) are copied into the wheel. The platform tag names the oldest glibc that has
+BUILD: a build folder of Meson (build, which is made as by ./test.sh if it is not there); OUT: the folder that gets the wheel
+(BUILD/wheel). Prints the wheel's path. Any Python 3.9 or newer takes the wheel: what is not the package python/sluice, pip copies
+below the environment's prefix as `meson install` does. Libraries that the command needs and that are no part of glibc (libdw and
+what it needs) are copied into the wheel. The platform tag names the oldest glibc that has
 all symbols that the files need; it is computed from the files. Needs objdump, ldd and pip, and Debian's /usr/share/doc for the
 licences.
 """
@@ -57,10 +59,11 @@ def stage(build, folder, rebuild):
     return prefix, prefix / options["libdir"]
 
 
-def copy_files(source, target):
-    """Without links, which a wheel cannot have: programs load the libraries by the names that the files have."""
+def copy_files(source, target, without=None):
+    """Without links, which a wheel cannot have: programs load the libraries by the names that the files have. `without`: a folder's
+    name."""
     for path in sorted(source.rglob("*")):
-        if path.is_file() and not path.is_symlink():
+        if path.is_file() and not path.is_symlink() and path.parent.name != without:
             (target / path.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target / path.relative_to(source))
 
@@ -139,7 +142,7 @@ def describe(folder, version, tag):
     readme = (SOURCE / "README.md").read_text()
     (folder / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: sluice\nVersion: {version}\nSummary: Oversubscribes GPU memory for unmodified CUDA programs\n"
-        f"License: Apache-2.0\n{licences}Classifier: Operating System :: POSIX :: Linux\nDescription-Content-Type: text/markdown\n\n{readme}")
+        f"License: Apache-2.0\nRequires-Python: >=3.9\n{licences}Classifier: Operating System :: POSIX :: Linux\nDescription-Content-Type: text/markdown\n\n{readme}")
 
 
 def make(build, out, rebuild):
@@ -160,6 +163,7 @@ def make(build, out, rebuild):
     copy_files(library_folder / "sluice", data / "lib/sluice")
     for share in ("man", "bash-completion", "zsh", "fish"):
         copy_files(prefix / "share" / share, data / "share" / share)
+    copy_files(SOURCE / "python/sluice", tree / "sluice", "__pycache__")
     libraries = add_libraries(command, data / "lib/sluice", programs)
     information = tree / f"{name}.dist-info"
     add_licences(information / "licenses", libraries)

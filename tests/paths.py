@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-TOPS = "docs|include|scripts|shim|src|subprojects|tests|tools|workloads"
+TOPS = "docs|include|python|scripts|shim|src|subprojects|tests|tools|workloads"
 PATH = re.compile(rf"(?<![\w/.-])((?:{TOPS})/[\w./*+-]*\w/?)")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 

@@ -3,8 +3,8 @@
 
 Installed by pip in a new environment of this machine, and in bare systems of Debian 12 and 13, which have Python and no compiler:
 the program trains on the software device by `sluice run` and by LD_PRELOAD=$(sluice path) with the same result as without sluice,
-and after `pip uninstall` no file is left (pip leaves empty folders below share). The systems are made once, in $SLUICE_CACHE or ~/.cache/sluice. Skipped where PyPI
-cannot be reached; the systems, where mmdebstrap or a user that may make them is missing."""
+the package sluice is there for this Python, `python -m sluice` is the command, and after `pip uninstall` no file is left (pip
+leaves empty folders below share). The systems are made once, in $SLUICE_CACHE or ~/.cache/sluice. Skipped where PyPI cannot be reached; the systems, where mmdebstrap or a user that may make them is missing."""
 import os
 import pathlib
 import shutil
@@ -37,6 +37,10 @@ grep -qE 'loss|hash' with
 for stats in run.json by_hand.json; do
     python3 -c 'import json, sys; assert sum(json.load(open(sys.argv[1]))["bytes_in_by_cause"].values()) > 0, "nothing was moved"' $stats
 done
+[ "$(python -m sluice path)" = "$(sluice path)" ]
+(cd / && python -c 'import sluice; assert not sluice.active() and sluice.stats() is None')
+sluice run -- python -c 'import sluice; assert sluice.active()'
+python -m sluice run -- python -c 'import sluice; assert sluice.active()'
 sluice trace info run.slt | grep -E '^(program|launches) '
 sluice trace sites run.slt >sites
 grep -q '^      main  ' sites || { cat sites; exit 1; }  # libdw is in the wheel
