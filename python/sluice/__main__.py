@@ -24,6 +24,8 @@ def main():
     path, arguments = command(), sys.argv[1:]
     if path is None:
         sys.exit("sluice: the command is neither beside this Python nor in PATH")
+    if arguments[:2] == ["kernel", "install"]:  # a kernel of this Python; --python behind it wins
+        arguments[2:2] = ["--python", sys.executable]
     os.execv(path, [path, *arguments])
 
 

@@ -125,13 +125,18 @@ class Page(ToolTest):
         for link, target in (("sluice", TOOL), ("python", sys.executable), ("python3", sys.executable)):
             (self.folder / link).symlink_to(target)
         (self.folder / "train.py").write_text("import sluice\nprint(sluice.active())\n")
-        env = environment(PATH=f"{self.folder}:{os.environ['PATH']}")
+        (self.folder / "packages").mkdir()
+        (self.folder / "packages/ipykernel_launcher.py").write_text("")
+        env = environment(PATH=f"{self.folder}:{os.environ['PATH']}", HOME=str(self.folder), JUPYTER_DATA_DIR=str(self.folder / "data"))
+        env["PYTHONPATH"] += f":{self.folder}/packages"
         said = []
         for command in re.findall(r"(?m)^    ((?:python|sluice) .*?)(?: +#.*)?$", self.TEXT):
             result = subprocess.run(["bash", "-c", command], cwd=self.folder, env=env, capture_output=True, text=True, timeout=60)
             self.assertEqual((result.returncode, result.stderr), (0, ""), command)
             said.append(result.stdout.strip())
-        self.assertEqual(said, ["True"])
+        kernels = self.folder / "data/kernels"
+        self.assertEqual(said, ["True", f"{kernels}/sluice/kernel.json", f"{kernels}/small/kernel.json"])
+        self.assertEqual(json.loads((kernels / "small/kernel.json").read_text())["argv"][5], str(self.folder / "python"))
 
 
 class Command(ToolTest):

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "man sluice": "test_install.py has the page",
     "sluice help COMMAND": "test_main.py",
     "sluice top": "test_top.py",
+    "sluice kernel install": "test_kernel.py",
 }
 NAMES = "sluice run", "sluice plan", "sluice trace"  # of commands, which are not typed so
 STARTS = re.compile(r"sluice |LD_PRELOAD=|\./|git |meson |ninja |pip |docker |COPY |scripts/\w+\.py|man |cmake ")

@@ -11,6 +11,9 @@ int command_trace(int argc, char **argv);
 /* The name of command `index` of trace, and what it does, for lists. NULL: there are no more. */
 const char *trace_command_name(size_t index, const char **help);
 
+int command_kernel(int argc, char **argv);
+const char *kernel_command_name(size_t index, const char **help); /* as trace_command_name */
+
 int command_stats(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_doctor(int argc, char **argv);

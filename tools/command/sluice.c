@@ -26,6 +26,7 @@ static const struct command {
     {"profile", command_profile, "show what a run saved for the next one"},
     {"stats", command_stats, "show the statistics of a run that is running or was killed"},
     {"top", command_top, "show the running programs, live"},
+    {"kernel", command_kernel, "register a Jupyter kernel that starts under sluice", kernel_command_name},
     {"doctor", command_doctor, "check whether sluice works on this machine"},
     {"path", command_path, "print where libsluice.so is, for LD_PRELOAD"},
     {"options", command_options, NULL},
