@@ -1,9 +1,8 @@
 """What sluice did in each training step, as values for a logger."""
 from ._library import MOST_DEVICES, Stats, stats
 
-COUNTED = ("bytes_in", "bytes_in_demand", "bytes_out", "remote_bytes", "demand_misses", "late_prefetches", "stalls", "stall_seconds",
-           "mispredictions")
-NOW = ("budget_bytes", "occupied_bytes", "need_bytes")
+COUNTED = ("stalls", "stall_seconds", "bytes_in", "bytes_in_demand", "bytes_out", "remote_bytes", "demand_misses", "mispredictions")
+NOW = ("budget_bytes", "need_bytes")
 NOTHING = Stats(*[0] * len(Stats._fields))
 
 

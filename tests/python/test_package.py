@@ -85,6 +85,36 @@ class UnderSluice(ToolTest):
         self.assertEqual(marks, [mark for step in range(STEPS) for mark in (
             ("push", "forward"), ("push", "update"), ("pop", ""), ("pop", ""), ("moment", f"step {step} ends \N{CHECK MARK}"))])
 
+    def test_loops_of_ones_own(self):
+        """With something that looks like a SummaryWriter, and something that looks like a run; steps are logged by twos."""
+        program = self.folder / "loop.py"
+        program.write_text("""
+import sluice, sluice.tensorboard, sluice.wandb
+from device import Device
+device = Device()
+memory = [device.allocate() for _ in range(12)]
+class Writer:
+    add_scalar = staticmethod(lambda name, value, step: written.setdefault(step, {}).update({name: value}))
+class Run:
+    log = staticmethod(lambda values, step, commit: logged.append((values, step, commit)))
+written, logged, before = {}, [], sluice.stats().bytes_out
+logs = sluice.tensorboard.Log(Writer), sluice.wandb.Log(Run)
+for step in range(6):
+    for address in memory:
+        device.fill(address, step)
+    device.call("cuCtxSynchronize")
+    if step in (0, 1, 3, 5):
+        logs[0](step)
+        logs[1](step, min(step, 2) or 1)
+moved = sluice.stats().bytes_out - before
+for rows in ([written[step] for step in (0, 1, 3, 5)], [values for values, _, _ in logged]):
+    assert sum(row["sluice/bytes_out"] * steps for row, steps in zip(rows, (1, 1, 2, 2))) == moved > 0, (rows, moved)
+assert [(step, commit) for _, step, commit in logged] == [(step, False) for step in (0, 1, 3, 5)], logged
+""")
+        result = sluice("run", "--software", "--budget", BUDGET, "--chunk", "2M", "--daemon", "inline", "--", sys.executable, program,
+                        env={**environment(), "PYTHONPATH": f"{PACKAGE}:{PROGRAM.parent}"})
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_a_policy_that_manages_nothing(self):
         result = sluice("run", "--software", "--policy", "off", "--", sys.executable, PROGRAM, env=environment())
         said = json.loads(result.stdout)
