@@ -92,6 +92,7 @@ def stats(device=0):
     return Stats(*(getattr(found, name) for name in Stats._fields))
 
 
+@functools.cache
 def _tell():
     return _function("sluice_mark_v1", "c_int", "c_int", "c_char_p")
 

@@ -1,5 +1,5 @@
 """What sluice did in each training step, as values for a logger."""
-from ._library import MOST_DEVICES, Stats, stats
+from ._library import Stats, stats
 
 COUNTED = ("stalls", "stall_seconds", "bytes_in", "bytes_in_demand", "bytes_out", "remote_bytes", "demand_misses", "mispredictions")
 NOW = ("budget_bytes", "need_bytes")
@@ -19,14 +19,17 @@ class PerStep:
 
     @staticmethod
     def look():
-        return {device: found for device in range(MOST_DEVICES) if (found := stats(device))} if stats() else {}
+        found = []
+        while device := stats(len(found)):
+            found.append(device)
+        return found
 
     def __call__(self, steps=1):
         now, before = self.look(), self.before
         self.before = now
         if not now:
             return {}
-        pairs = [(found, before.get(device, NOTHING)) for device, found in now.items()]
+        pairs = [*zip(now, before + [NOTHING] * len(now))]
         values = {name: sum(getattr(found, name) - getattr(old, name) for found, old in pairs) / max(steps, 1) for name in COUNTED}
-        values.update({name: sum(getattr(found, name) for found in now.values()) for name in NOW})
+        values.update({name: sum(getattr(found, name) for found in now) for name in NOW})
         return {f"sluice/{name}": value for name, value in values.items()}
