@@ -86,6 +86,11 @@ class PlanOfRanks(ToolTest):
         self.assertEqual((shared["step_ns"], shared["bytes_in"]), (half["step_ns"], half["bytes_in"]))
         self.assertGreater(shared["step_ns"], 1.5 * own["step_ns"])
 
+    def test_the_bound_is_that_of_the_rank_with_most_to_move(self):
+        more, = self.ask(self.write(rank(), rank(slower=3)), "--budget", "0.5", "--bound")["predictions"]
+        self.assertEqual((more["bound"]["limits_ns"]["computation"], more["bound"]["bytes_in"]), (more["resident_ns"], 64 * MIB))
+        self.assertLessEqual(more["bound"]["step_ns"], more["step_ns"])
+
     def test_a_measured_link_is_not_divided_again(self):
         link = ("link", {"time": 5000, "a": 7_000_000_000, "b": 6_000_000_000})
         faster = ("link", {"time": 5000, "a": 8_000_000_000, "b": 8_000_000_000})
@@ -225,6 +230,51 @@ class Plan(ToolTest):
         self.assertEqual((row["link_in"], row["link_out"]), (50_000_000_000, 12_500_000_000))
         row, = self.plan("--budget", "0.5", "--link-in-gbs", "3", self.trace)
         self.assertEqual((row["link_in"], row["link_out"]), (3_000_000_000, 24_000_000_000))
+
+    def assert_bounded(self, rows):
+        """No step is shorter than its bound, nor moves less; with more memory the bound is lower."""
+        for row in rows:
+            bound = row["bound"]
+            self.assertLessEqual(bound["step_ns"], row["step_ns"], row)
+            self.assertLessEqual(bound["bytes_in"], row["bytes_in"], row)
+            self.assertLessEqual(bound["bytes_out"], row["bytes_out"], row)
+            self.assertEqual(bound["limits_ns"][bound["limit"]], bound["step_ns"])
+            self.assertEqual((bound["step_ns"], bound["limits_ns"]["computation"]), (max(bound["limits_ns"].values()), row["resident_ns"]))
+        for less, more in zip(rows, rows[1:]):  # budgets go down
+            if (less["policy"], less["driver"]) == (more["policy"], more["driver"]):
+                self.assertLess(less["bound"]["bytes_in"], more["bound"]["bytes_in"])
+                self.assertLessEqual(less["bound"]["step_ns"], more["bound"]["step_ns"])
+
+    def test_the_bound(self):
+        """Of 16 weights of 4 MiB 8 have room: 8 come on the way forwards, and 8 on the way back."""
+        row, = self.plan("--chunk", "4M", "--budget", "0.5", "--bound", "--link-gbs", "10", "--driver", "ideal", self.trace)
+        self.assertEqual((row["bound"]["bytes_in"], row["bound"]["bytes_out"]), (64 * MIB, 64 * MIB))
+        both_ns = row["bound"]["bytes_in"] / 10 / 0.92
+        self.assertEqual(row["bound"]["limit"], "link")
+        self.assertAlmostEqual(row["bound"]["step_ns"], both_ns, delta=2)
+        self.assertNotIn("bound", self.plan("--budget", "0.5", self.trace)[0])
+        one, = self.plan("--chunk", "4M", "--budget", "0.5", "--bound", "--link-gbs", "100", "--driver", "580", self.trace)
+        self.assertEqual(one["bound"]["limit"], "threads out")
+        out_ns = one["bound"]["bytes_out"] / (4 * MIB) * (2 * 100_000 + 2 * MIB / 100)
+        self.assertAlmostEqual(one["bound"]["step_ns"], out_ns, delta=2)
+        text = sluice("plan", "--chunk", "4M", "--budget", "0.5,0.25", "--bound", "--no-least", self.trace).stdout
+        self.assertRegex(text, r"(?m)^No step is shorter .*\n\n.*step/bound  limit\n *32 MiB .* threads out\n *16 MiB .* threads out$")
+
+    def test_no_policy_beats_the_bound(self):
+        real = record_gpt(self.folder, "--allocator", "malloc")
+        for trace in (self.trace, *([real] if real else [])):
+            for options in (("--driver", "ideal"), ("--driver", "580"), ("--driver", "580", "--daemon", "thread")):
+                with self.subTest(trace=trace, options=options):
+                    self.assert_bounded(self.plan("--budget", "0.8,0.5,0.3", "--policy", "plan,next,belady,lru,demand", "--bound",
+                                                  "--link-gbs", "26", *options, trace))
+
+    def test_what_the_driver_moves_has_no_bound(self):
+        row, = self.plan("--budget", "0.5", "--policy", "driver", "--bound", self.trace)
+        self.assertEqual((row["bound"]["bytes_in"], row["bound"]["limit"]), (0, "computation"))
+
+    def test_pinned_memory_needs_no_room(self):
+        row, = self.plan("--budget", "0.25", "--backing", "from:4M=pinned", "--bound", self.trace)
+        self.assertEqual(row["bound"]["bytes_in"], 0)
 
     def test_policies_are_the_cores(self):
         rows = {row["policy"]: row for row in self.plan("--budget", "0.5", "--driver", "ideal", "--policy",

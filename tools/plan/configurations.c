@@ -91,6 +91,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.plan_attempts = wish->plan_attempts;
                     setting.plans_beside = wish->plans_beside;
                     setting.meets_over_link = wish->links[l].meets;
+                    setting.find_least = wish->bound;
                     if (!is_new(out, &setting)) continue;
                     out->at[out->count++] = (struct prediction){.setting = setting,
                                                                 .budget = b,
@@ -314,6 +315,7 @@ bool plan_least_budget(const struct replay_job *job, const struct plan_wish *wis
     struct predictions shares = {0};
     uint64_t low;
     plan_default_budgets(&own);
+    own.bound = false;
     own.policies[0] = "plan";
     own.policy_count = own.link_count = 1;
     bool good = predict(job, &own, known, true, &shares);

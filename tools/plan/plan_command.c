@@ -105,6 +105,7 @@ static int write_sequence(const struct replay_job *job, const struct predictions
     struct replay_result result;
     setting.sequence = output_open(path, &kind);
     setting.sequence_iterations = (uint32_t)iterations;
+    setting.find_least = false;
     if (!setting.sequence) return failure("cannot write %s: %s", path, sl_file_problem(&kind, errno));
     bool good = replay_all(job, &setting, 1, &result);
     fclose(setting.sequence);
@@ -118,7 +119,8 @@ static int predict(char *const *paths, const struct replay_job *job, const struc
 {
     struct predictions predictions = {0};
     struct prediction least = {0};
-    struct plan_report report = {job, paths, &predictions, order->no_least ? NULL : &least, sought};
+    struct plan_report report = {job,         paths, &predictions, order->no_least ? NULL : &least,
+                                 wish->bound, sought};
     struct json json = {.to = stdout};
     int status = EXIT_FAILED;
     if (predictions_make(job, wish, &predictions) &&
@@ -190,6 +192,10 @@ int command_plan(int argc, char **argv)
         {"daemon", OPTION_WORD, &daemon, .words = daemons,
          .help = "When plans are made. inline, the default: when a plan is needed. thread: half a plan "
                  "earlier, as the threads of sluice run --daemon thread do. Movements cost the same."},
+        {"bound", OPTION_SWITCH, &wish.bound,
+         .help =
+             "Print a lower bound of each step as well: what it computes and has to move takes so long on "
+             "the link and in the threads that move memory, and which of them limits it."},
         {"no-least", OPTION_SWITCH, &order.no_least,
          .help = "Print only the table; do not search for the least budget."},
         {"profile", OPTION_TEXT, &order.profile, "OUT",

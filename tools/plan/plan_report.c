@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "tools/plan/plan_bound.h"
 #include "tools/plan/plan_driver.h"
 #include "tools/plan/plan_job.h"
 #include "tools/text/json.h"
@@ -232,6 +233,8 @@ bool plan_print_text(const struct plan_report *report)
     if (replay_doubt(report->job->ranks)) puts(replay_doubt(report->job->ranks));
     putchar('\n');
     if (!print_table(report) || !print_ranks(report)) return false;
+    if (report->bound && !plan_bound_print(report->predictions, report->sought, has_ranks(report)))
+        return false;
     print_waste(report);
     print_program(report);
     print_meetings(report);
@@ -279,6 +282,7 @@ static void print_prediction(struct json *json, const char *key, const struct pr
     plan_print_driver(json, &driver);
     json_number(json, "resident_ns", one->resident_ns);
     print_iteration(json, &one->result.steady, ranks);
+    if (one->setting.find_least && one->result.status == SL_OK) plan_bound_json(json, one, ranks);
     json_bool(json, "best", one->best);
     json_number(json, "oversize_launches", one->result.oversize);
     json_number(json, "iterations", one->result.iteration_count);

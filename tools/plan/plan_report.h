@@ -10,6 +10,7 @@ struct plan_report {
     char *const *paths;                    /* of the ranks' traces */
     const struct predictions *predictions; /* at least one */
     const struct prediction *least;        /* see plan_least_budget; NULL: not requested */
+    bool bound;                            /* the predictions have one */
     bool sought; /* chunk sizes were searched: the best one for each budget is shown */
 };
 

@@ -108,6 +108,7 @@ void replay_sum_up(const struct replay_result *of_rank, size_t count, struct rep
         if (other->iteration_count < out->iteration_count) out->iteration_count = other->iteration_count;
         RAISE(out->need_bytes, other->need_bytes);
         RAISE(out->missed_meetings, other->missed_meetings);
+        RAISE(out->least_in_bytes, other->least_in_bytes);
         out->refused += other->refused;
         out->oversize += other->oversize;
         out->sizes_vary |= other->sizes_vary;

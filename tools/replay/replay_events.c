@@ -229,13 +229,15 @@ static bool writes(const struct replaying *r, sl_chunk chunk)
     return false;
 }
 
-/* Precondition: the launch has begun and not ended. */
+/* What is pinned never moves. Precondition: the launch has begun and not ended. */
 static void note_in_sequence(struct replaying *r, uint64_t took_ns)
 {
     sequence_launch(r->sequence, took_ns);
     const sl_chunk *chunks = r->core.usage->chunks;
-    for (uint32_t i = 0; i < r->core.usage->chunk_count; i++)
+    for (uint32_t i = 0; i < r->core.usage->chunk_count; i++) {
+        if (sl_arena_record(r->core.arena, chunks[i])->pinned) continue;
         sequence_use(r->sequence, chunks[i], replay_chunk_bytes(r, chunks[i]), writes(r, chunks[i]));
+    }
 }
 
 /* The launch's meeting and its communicator; 0: none. */

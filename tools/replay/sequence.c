@@ -30,7 +30,8 @@ struct sequence {
     ARRAY(sl_chunk) deaths;       /* numbers of the core */
     ARRAY(sl_chunk) early_deaths; /* before the first launch */
     ARRAY(uint64_t) chunk_bytes;
-    struct sl_map numbers; /* the core's number + 1 -> number in the sequence */
+    ARRAY(uint64_t) least_bytes; /* of each chunk: at any of its uses */
+    struct sl_map numbers;       /* the core's number + 1 -> number in the sequence */
     bool no_memory;
 };
 
@@ -68,6 +69,7 @@ void sequence_delete(struct sequence *sequence)
     free(sequence->deaths.at);
     free(sequence->early_deaths.at);
     free(sequence->chunk_bytes.at);
+    free(sequence->least_bytes.at);
     sl_map_free(&sequence->numbers);
     free(sequence);
 }
@@ -89,12 +91,14 @@ void sequence_use(struct sequence *sequence, sl_chunk chunk, uint64_t bytes, boo
     if (number == SL_NONE) {
         number = (uint32_t)sequence->chunk_bytes.count;
         PUSH(sequence, sequence->chunk_bytes, 0);
+        PUSH(sequence, sequence->least_bytes, bytes);
         if (sequence->no_memory || !sl_map_put(&sequence->numbers, (uint64_t)chunk + 1, number)) {
             sequence->no_memory = true;
             return;
         }
     }
     if (bytes > sequence->chunk_bytes.at[number]) sequence->chunk_bytes.at[number] = bytes;
+    if (bytes < sequence->least_bytes.at[number]) sequence->least_bytes.at[number] = bytes;
     PUSH(sequence, sequence->uses, (struct use){number, writes});
 }
 
@@ -212,7 +216,7 @@ bool sequence_least_bytes(const struct sequence *sequence, uint64_t budget_bytes
     if (good) {
         list_launches(sequence, first_use, used, first_death, dead);
         for (size_t c = 0; c < chunks; c++)
-            blocks[c] = (uint32_t)((sequence->chunk_bytes.at[c] + SL_BLOCK_BYTES - 1) / SL_BLOCK_BYTES);
+            blocks[c] = (uint32_t)((sequence->least_bytes.at[c] + SL_BLOCK_BYTES - 1) / SL_BLOCK_BYTES);
         for (size_t i = 0; i < sequence->alive.count; i++) {
             uint32_t number = sl_map_get(&sequence->numbers, (uint64_t)sequence->alive.at[i] + 1);
             if (number != SL_NONE) alive[number] = true;

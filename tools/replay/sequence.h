@@ -30,7 +30,8 @@ void sequence_use(struct sequence *sequence, sl_chunk chunk, uint64_t bytes, boo
 void sequence_death(struct sequence *sequence, sl_chunk chunk);
 
 /* The least bytes that have to come to the device in an iteration with this budget (floor.h), in whole blocks
- * of SL_BLOCK_BYTES. False: out of memory. */
+ * of SL_BLOCK_BYTES. Of a chunk whose allocations change, what is in use at all of its uses counts. False:
+ * out of memory. */
 bool sequence_least_bytes(const struct sequence *sequence, uint64_t budget_bytes, uint64_t *out);
 
 /* False: out of memory, or the file cannot be written (errno). */
