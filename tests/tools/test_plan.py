@@ -192,6 +192,20 @@ class Plan(ToolTest):
             two, = self.plan("--budget", "0.5", "--link-gbs", "50", "--driver", "580", "--workers", "2", self.trace)
             self.assertLess(two["step_ns"], real["step_ns"])
 
+    def test_movers(self):
+        """More of them move more at a time, each way: 4 to the host and 2 to the device."""
+        options = ("--budget", "0.5", "--link-gbs", "50", "--driver", "580", "--daemon", "thread", "--bound", self.trace)
+        one, four = self.plan(*options)[0], self.plan("--movers", "4", *options)[0]
+        self.assertEqual((one["workers"], four["workers"]), (2, 6))
+        for way, threads in ("in", 2), ("out", 4):
+            self.assertAlmostEqual(four["bound"]["limits_ns"][f"threads {way}"] * threads, one["bound"]["limits_ns"][f"threads {way}"],
+                                   delta=threads)
+        blocks = one["bytes_out"] // (2 * MIB)
+        self.assertIn(one["moving_out_ns"], range(blocks * 141_000, blocks * 160_000))  # a copy and a map, and what shares the link
+        self.assertLessEqual(one["moving_in_ns"] + one["moving_out_ns"], 2 * one["step_ns"])
+        for wrong in (("--movers", "4"), ("--movers", "0", "--daemon", "thread"), ("--movers", "9", "--daemon", "thread")):
+            self.assert_usage_error(sluice("plan", *wrong, self.trace), "--movers")
+
     def test_the_driver_is_named(self):
         for options, said in (((), "100 us for each 2 MiB to the host, 16 us to the device, by 1 thread: the driver 580.\n"),
                               (("--driver", "ideal", "--both", "80"), "80 % of it while both directions are in use: the driver ideal.\n")):

@@ -324,9 +324,57 @@ static void test_two_workers(void **state)
     }
 }
 
+static void push_ranged(struct setup *s, int stream, enum sl_sim_way way, uint64_t range, int ranged,
+                        uint64_t ns)
+{
+    struct sl_sim_work one = {.moves = true, .way = way, .range = range, .bytes = {[SL_SIM_OUT] = 10}};
+    one.ranged = ranged;
+    if (ranged == SL_SIM_RANGE_BEFORE)
+        one.before_ns = ns;
+    else
+        one.after_ns = ns;
+    assert_true(sl_sim_push(s->clock, s->streams[stream], 0, &one));
+}
+
+/* Bytes flow one after the other, and beside them the work on page tables, that of one range one after the
+ * other. */
+static void test_a_range_is_one_works(void **state)
+{
+    struct setup *s = *state;
+    push_ranged(s, 0, SL_SIM_OUT, 7, SL_SIM_RANGE_AFTER, 100);
+    push_ranged(s, 1, SL_SIM_OUT, 7, SL_SIM_RANGE_AFTER, 100);
+    push_ranged(s, 2, SL_SIM_OUT, 8, SL_SIM_RANGE_AFTER, 100);
+    finish(s);
+    assert_float_equal(s->marks[0].time_ns, 110, 0);
+    assert_float_equal(s->marks[1].time_ns, 210, 0);
+    assert_float_equal(s->marks[2].time_ns, 130, 0);
+    /* Who waits for the range is in its call. */
+    assert_float_equal(s->marks[1].moving_ns[SL_SIM_OUT], 110 + 210 + 130, 0);
+    assert_float_equal(s->marks[1].moving_ns[SL_SIM_IN], 0, 0);
+}
+
+static void test_a_range_is_free_behind_its_part_of_a_work(void **state)
+{
+    struct setup *s = *state;
+    push_ranged(s, 0, SL_SIM_IN, 7, SL_SIM_RANGE_BEFORE, 20); /* bytes until 30 */
+    push_ranged(s, 1, SL_SIM_IN, 7, SL_SIM_RANGE_BEFORE, 20); /* from 20 on, bytes until 50 */
+    push_ranged(s, 2, SL_SIM_OUT, 7, SL_SIM_RANGE_ALWAYS, 5); /* from 40 on, bytes until 60 */
+    finish(s);
+    assert_float_equal(s->marks[0].time_ns, 30, 0);
+    assert_float_equal(s->marks[1].time_ns, 50, 0);
+    assert_float_equal(s->marks[2].time_ns, 65, 0);
+    assert_float_equal(s->marks[2].moving_ns[SL_SIM_IN], 80, 0);
+    assert_float_equal(s->marks[2].moving_ns[SL_SIM_OUT], 65, 0);
+    push_ranged(s, 0, SL_SIM_IN, 7, SL_SIM_RANGE_NOT, 0);
+    finish(s);
+    assert_float_equal(s->marks[0].time_ns, 75, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_range_is_one_works, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_range_is_free_behind_its_part_of_a_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_streams_run_side_by_side, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_movement_takes_its_cost_and_its_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ways_share_while_both_are_in_use, set_up, tear_down),

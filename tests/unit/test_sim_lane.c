@@ -27,7 +27,7 @@ static void open_lane(enum sl_sim_way way, uint32_t workers)
 
 static void move(uint64_t host_ns, uint64_t slab, uint64_t took_ns)
 {
-    struct sl_sim_work work = {.fixed_ns = took_ns, .by_worker = true};
+    struct sl_sim_work work = {.fixed_ns = took_ns, .by_worker = true, .ranged = SL_SIM_RANGE_ALWAYS};
     assert_true(sl_sim_lane_move(&lane, host_ns, slab * SL_GIB, &work));
 }
 
@@ -58,7 +58,7 @@ static void test_idle(void **state)
     sl_sim_clock_delete(lane.clock);
 }
 
-/* With one worker all run one after the other; with several, those of one slab do on the way out. */
+/* With one worker all run one after the other; with several, those of one slab do. */
 static void test_side_by_side(void **state)
 {
     (void)state;
@@ -67,13 +67,34 @@ static void test_side_by_side(void **state)
         uint32_t workers;
         uint64_t slab, end_ns;
     } rows[] = {
-        {SL_SIM_OUT, 1, 1, 200}, {SL_SIM_OUT, 2, 0, 200}, {SL_SIM_OUT, 2, 1, 100}, {SL_SIM_IN, 2, 0, 100}};
+        {SL_SIM_OUT, 1, 1, 200}, {SL_SIM_OUT, 2, 0, 200}, {SL_SIM_OUT, 2, 1, 100}, {SL_SIM_IN, 2, 1, 100}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         open_lane(rows[i].way, rows[i].workers);
         move(0, 0, 100);
         move(0, rows[i].slab, 100);
         assert_float_equal(end_of(0), (double)rows[i].end_ns, 0);
         sl_sim_clock_delete(lane.clock);
+    }
+}
+
+/* Movers have a direction each: more go to the host. */
+static void test_movers(void **state)
+{
+    (void)state;
+    struct sl_sim_driver driver = {.workers = 5, .movers = 3};
+    assert_int_equal(sl_sim_driver_threads(&driver, SL_SIM_OUT), 3);
+    assert_int_equal(sl_sim_driver_threads(&driver, SL_SIM_IN), 2);
+    for (int way = 0; way < SL_SIM_WAYS; way++) {
+        struct sl_sim_clock *clock = sl_sim_clock_new(&link, driver.workers, NULL);
+        assert_true(clock && sl_sim_lane_open(&lane, clock, &driver, (enum sl_sim_way)way));
+        event = sl_sim_event_new(clock);
+        for (uint64_t slab = 0; slab < 4; slab++) move(0, slab, 100);
+        assert_float_equal(end_of(0), 200, 0);
+        move(200, 0, 100);
+        move(200, 1, 100);
+        move(200, 2, 100);
+        assert_float_equal(end_of(200), way == SL_SIM_OUT ? 300 : 400, 0);
+        sl_sim_clock_delete(clock);
     }
 }
 
@@ -106,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_movers),
         cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests_name("sim lane", tests, NULL, NULL);

@@ -90,6 +90,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.transfer_ns = wish->transfer_ns;
                     setting.plan_attempts = wish->plan_attempts;
                     setting.plans_beside = wish->plans_beside;
+                    setting.movers = wish->movers;
                     setting.meets_over_link = wish->links[l].meets;
                     setting.find_least = wish->bound;
                     if (!is_new(out, &setting)) continue;

@@ -29,6 +29,7 @@ struct plan_wish {
     unsigned plan_attempts;
     const char *backing; /* see struct replay_setting */
     bool plans_beside;   /* the same */
+    unsigned movers;     /* the same */
     bool bound;          /* the least traffic of each prediction is sought, but not of plan_least_budget */
 };
 

@@ -5,12 +5,13 @@
 #include "tools/plan/link_bound.h"
 #include "tools/text/table.h"
 
-/* Each direction is one queue of a single thread of the driver's, unless sluice has threads of its own.
- * Without them, the launching thread moves what finds its queue empty, beside the driver's. */
+/* Without threads of sluice's, the launching thread moves what finds the queue of its direction empty, beside
+ * the driver's thread. */
 static void set_threads(struct link_load *load, bool beside)
 {
     uint32_t workers = load->driver.workers;
-    load->threads[SL_SIM_IN] = load->threads[SL_SIM_OUT] = workers;
+    for (int way = 0; way < SL_SIM_WAYS; way++)
+        load->threads[way] = sl_sim_driver_threads(&load->driver, (enum sl_sim_way)way);
     load->all_threads = workers == 1 && !beside ? SL_SIM_WAYS : workers;
 }
 

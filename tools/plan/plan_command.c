@@ -16,7 +16,7 @@
 #include "tools/text/messages.h"
 #include "tools/text/output_file.h"
 
-enum { MOST_SHARERS = 64 };
+enum { MOST_SHARERS = 64, MOST_MOVERS = 8 };
 
 struct order { /* actions in addition to the predictions */
     const char *sequence, *profile;
@@ -166,7 +166,7 @@ int command_plan(int argc, char **argv)
     size_t count;
     char allowed[128];
     unsigned daemon = 0;
-    uint64_t transfer_us = 0, attempts = PLAN_ATTEMPTS;
+    uint64_t transfer_us = 0, attempts = PLAN_ATTEMPTS, movers = PLAN_NOT_GIVEN;
     struct plan_driver_words driver = PLAN_USUAL_DRIVER_WORDS;
     const struct command_option options[] = {
         {"budget", OPTION_TEXT, &budgets, "LIST",
@@ -196,6 +196,10 @@ int command_plan(int argc, char **argv)
          .help =
              "Print a lower bound of each step as well: what it computes and has to move takes so long on "
              "the link and in the threads that move memory, and which of them limits it."},
+        {"movers", OPTION_NUMBER, &movers, "N",
+         "With --daemon thread: threads that move memory to the host, as for sluice run; half as many move "
+         "it to "
+         "the device (1)."},
         {"no-least", OPTION_SWITCH, &order.no_least,
          .help = "Print only the table; do not search for the least budget."},
         {"profile", OPTION_TEXT, &order.profile, "OUT",
@@ -236,6 +240,12 @@ int command_plan(int argc, char **argv)
     wish.transfer_ns = 1000 * transfer_us;
     wish.plan_attempts = (unsigned)attempts;
     wish.plans_beside = daemon == 1;
+    if (movers != PLAN_NOT_GIVEN) {
+        if (daemon != 1) return usage_error("--movers needs --daemon thread");
+        if (!movers || movers > MOST_MOVERS)
+            return usage_error("--movers: a number from 1 to %d is needed", MOST_MOVERS);
+        wish.movers = (unsigned)movers;
+    }
     if (!order.sharers || order.sharers > MOST_SHARERS)
         return usage_error("--ranks-per-link: a number from 1 to %d is needed", MOST_SHARERS);
     if (count > REPLAY_RANKS) return usage_error("plan accepts at most %d traces", REPLAY_RANKS);

@@ -249,6 +249,8 @@ static void print_iteration(struct json *json, const struct replay_iteration *it
     json_number(json, "bytes_out", iteration->bytes_out);
     json_number(json, "remote_bytes", iteration->remote_bytes_used);
     json_number(json, "stall_ns", iteration->stall_ns);
+    json_number(json, "moving_in_ns", iteration->moving_in_ns);
+    json_number(json, "moving_out_ns", iteration->moving_out_ns);
     json_number(json, "longer_ns", iteration->longer_ns);
     if (ranks) json_number(json, "waited_ns", iteration->waited_ns);
     json_number(json, "launches", iteration->launches);

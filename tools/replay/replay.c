@@ -72,6 +72,8 @@ static void sum_up(struct replaying *r)
             .stall_ns = (uint64_t)(end->stall_ns - begin->stall_ns),
             .longer_ns = (uint64_t)(end->longer_ns - begin->longer_ns),
             .waited_ns = (uint64_t)(end->waited_ns - begin->waited_ns),
+            .moving_in_ns = (uint64_t)(end->moving_ns[SL_SIM_IN] - begin->moving_ns[SL_SIM_IN]),
+            .moving_out_ns = (uint64_t)(end->moving_ns[SL_SIM_OUT] - begin->moving_ns[SL_SIM_OUT]),
             .bytes_in = to->bytes_in - from->bytes_in,
             .bytes_out = to->bytes_out - from->bytes_out,
             .remote_bytes_used = to->remote_bytes_used - from->remote_bytes_used,
@@ -91,6 +93,8 @@ static void raise_all(struct replay_iteration *to, const struct replay_iteration
     RAISE(to->stall_ns, from->stall_ns);
     RAISE(to->longer_ns, from->longer_ns);
     RAISE(to->waited_ns, from->waited_ns);
+    RAISE(to->moving_in_ns, from->moving_in_ns);
+    RAISE(to->moving_out_ns, from->moving_out_ns);
     RAISE(to->bytes_in, from->bytes_in);
     RAISE(to->bytes_out, from->bytes_out);
     RAISE(to->remote_bytes_used, from->remote_bytes_used);
@@ -183,7 +187,10 @@ static void note_left(void *context, uint64_t address, uint64_t bytes)
 struct sl_sim_driver replay_driver(const struct replay_setting *setting, bool meets)
 {
     struct sl_sim_driver driver = setting->driver;
-    if (setting->plans_beside && driver.workers == 1 && !meets) driver.workers = SL_SIM_WAYS;
+    if (setting->plans_beside && driver.workers == 1 && (setting->movers || !meets)) {
+        driver.movers = setting->movers ? setting->movers : 1;
+        driver.workers = driver.movers + (driver.movers + 1) / 2;
+    }
     return driver;
 }
 

@@ -84,6 +84,7 @@ struct replay_setting {
     uint64_t transfer_ns;         /* fixed cost of a movement */
     unsigned plan_attempts;       /* SLUICE_PLAN_ATTEMPTS */
     bool plans_beside;            /* plans are begun as early as with SLUICE_DAEMON=thread */
+    unsigned movers;              /* SLUICE_MOVERS, with plans_beside; 0: not given */
     bool rereads;                 /* launches read in place as often as their time allows, not once */
     bool meets_over_link;         /* data between ranks uses the link to the host */
     FILE *sequence;               /* receives the last iterations, see sequence.h; or NULL */
@@ -91,15 +92,17 @@ struct replay_setting {
     bool find_least;              /* compute least_in_bytes of the result */
 };
 
-/* The driver as it is replayed. With plans beside the launches, threads of sluice move memory side by side,
- * at least one for each direction of the link. Where ranks meet, the host's waits for them delay the others
- * as well, which is not simulated: one thread is nearer to the truth there. */
+/* The driver as it is replayed. With plans beside the launches, threads of sluice move memory side by side:
+ * so many movers each way to the host, and half as many to the device; one each if it is not said. Where
+ * ranks meet, the host's waits for them delay the others as well, which is not simulated: one thread for both
+ * is nearer to the truth there, if it is not said. */
 struct sl_sim_driver replay_driver(const struct replay_setting *setting, bool meets);
 
 struct replay_iteration {
     uint64_t took_ns, stall_ns;
     uint64_t longer_ns; /* added time of launches that used memory remotely or shared the link */
     uint64_t waited_ns; /* at meetings, for other ranks */
+    uint64_t moving_in_ns, moving_out_ns; /* of threads in calls that move memory, together */
     uint64_t bytes_in, bytes_out, remote_bytes_used;
     uint64_t launches, misses, missed; /* missed: launches with a demand miss */
 };

@@ -37,6 +37,8 @@ enum state {
     CALLED,   /* its work begins at end_ns */
     QUEUED,   /* its next work waits for a worker, in the clock's queue */
     SERVED,   /* its next work has one */
+    BARRED,   /* its next work waits for a range, in the clock's queue of those */
+    DELAYED,  /* the same in front of after_ns */
     FIXED,    /* at work, in the time before the bytes */
     FLOWING,  /* at work: bytes and fixed time */
     LAST,     /* at work, in the time after the bytes */
@@ -47,9 +49,11 @@ struct stream {
     uint32_t head, count, room; /* room: 0 or a power of two */
     enum state state;
     uint32_t next;           /* in its current list */
+    bool holds;              /* the range of its work is its own */
     double began_ns, end_ns; /* of work: its beginning, the end of its fixed time; of a wait: its beginning */
     double idle_ns;          /* end of the last operation */
     double rest[SL_SIM_WAYS];
+    uint64_t turn;               /* which bytes were given to the link first */
     double done_ns[SL_SIM_WAYS]; /* scratch: when the remaining bytes will have arrived */
 };
 
@@ -61,12 +65,15 @@ struct sl_sim_clock {
     uint32_t stream_count, stream_room;
     uint32_t *busy; /* streams that are EXPECTED, CALLED, FIXED, FLOWING or LAST */
     uint32_t busy_count;
-    uint32_t woken; /* streams that may continue, linked by `next` */
-    uint32_t flows[SL_SIM_WAYS];
+    uint32_t woken;              /* streams that may continue, linked by `next` */
+    uint64_t turn;               /* of the next one whose bytes begin to flow */
+    uint32_t flows[SL_SIM_WAYS]; /* scratch: users of the link, and the movement whose turn it is */
+    uint64_t movement[SL_SIM_WAYS];
     uint32_t workers, at_work;          /* workers: 0: no limit */
     uint32_t first_queued, last_queued; /* linked by `next`, in the order in which they became ready */
+    uint32_t first_barred;              /* the same: streams that are BARRED or DELAYED */
     uint64_t launches;                  /* that have ended */
-    double stall_ns, longer_ns, waited_ns;
+    double stall_ns, longer_ns, waited_ns, moving_ns[SL_SIM_WAYS];
     uint32_t meeting;           /* number of streams that are MEETING */
     double granted_ns;          /* while there are any: time may pass up to here */
     struct sl_sim_event events; /* head of the ring */
@@ -80,7 +87,7 @@ struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link, uint32_t w
     clock->link = *link;
     clock->workers = workers;
     clock->meetings = meetings;
-    clock->woken = clock->first_queued = NOBODY;
+    clock->woken = clock->first_queued = clock->first_barred = NOBODY;
     clock->events.previous = clock->events.next = &clock->events;
     return clock;
 }
@@ -154,22 +161,75 @@ static void begin_flows(struct sl_sim_clock *clock, struct stream *stream)
     stream->state = FLOWING;
     stream->end_ns = clock->now_ns + (double)work->fixed_ns;
     memcpy(stream->rest, work->bytes, sizeof stream->rest);
-    for (int way = 0; way < SL_SIM_WAYS; way++) clock->flows[way] += stream->rest[way] > 0;
+    stream->turn = clock->turn++;
+}
+
+static const struct sl_sim_work *work_of(const struct stream *stream)
+{
+    return &stream->ring[stream->head].work;
+}
+
+static bool holds_range(const struct sl_sim_clock *clock, uint64_t range)
+{
+    for (uint32_t s = 0; s < clock->stream_count; s++)
+        if (clock->streams[s].holds && work_of(&clock->streams[s])->range == range) return true;
+    return false;
+}
+
+static void begin_last(struct sl_sim_clock *clock, struct stream *stream)
+{
+    stream->state = LAST;
+    stream->end_ns = clock->now_ns + (double)work_of(stream)->after_ns;
+}
+
+/* False: another work has the range, and the stream waits for it in the state `waiting`. */
+static bool take_range(struct sl_sim_clock *clock, uint32_t s, enum state waiting)
+{
+    struct stream *stream = &clock->streams[s];
+    if (work_of(stream)->ranged == SL_SIM_RANGE_NOT || stream->holds) return true;
+    stream->holds = !holds_range(clock, work_of(stream)->range);
+    if (stream->holds) return true;
+    uint32_t *last = &clock->first_barred;
+    while (*last != NOBODY) last = &clock->streams[*last].next;
+    *last = s;
+    stream->state = waiting;
+    stream->next = NOBODY;
+    return false;
+}
+
+/* The first stream that waits for the range has it now. */
+static void give_range_back(struct sl_sim_clock *clock, struct stream *stream)
+{
+    if (!stream->holds) return;
+    stream->holds = false;
+    for (uint32_t *at = &clock->first_barred; *at != NOBODY; at = &clock->streams[*at].next) {
+        uint32_t s = *at;
+        if (work_of(&clock->streams[s])->range != work_of(stream)->range) continue;
+        *at = clock->streams[s].next;
+        clock->streams[s].holds = true;
+        wake(clock, s);
+        return;
+    }
+}
+
+static void end_fixed(struct sl_sim_clock *clock, struct stream *stream)
+{
+    if (work_of(stream)->ranged == SL_SIM_RANGE_BEFORE) give_range_back(clock, stream);
+    begin_flows(clock, stream);
 }
 
 static void begin_work(struct sl_sim_clock *clock, struct stream *stream, const struct sl_sim_work *work)
 {
-    stream->began_ns = clock->now_ns;
     stream->end_ns = clock->now_ns + (double)work->before_ns;
     stream->state = FIXED;
-    if (!work->before_ns) begin_flows(clock, stream);
+    if (!work->before_ns) end_fixed(clock, stream);
 }
 
 /* False: all workers are at work, and the stream is in their queue. */
 static bool take_worker(struct sl_sim_clock *clock, uint32_t s)
 {
     struct stream *stream = &clock->streams[s];
-    if (!clock->workers || stream->state == SERVED) return true;
+    if (!clock->workers || stream->state == SERVED || stream->state == BARRED) return true;
     if (clock->at_work < clock->workers) {
         clock->at_work++;
         return true;
@@ -215,6 +275,9 @@ static void reach(struct sl_sim_clock *clock, const struct operation *operation)
 static void end_operation(struct sl_sim_clock *clock, struct stream *stream)
 {
     struct operation *operation = &stream->ring[stream->head];
+    if (operation->kind == WORK) give_range_back(clock, stream);
+    if (operation->kind == WORK && operation->work.moves)
+        clock->moving_ns[operation->work.way] += clock->now_ns - stream->began_ns;
     stream->head = (stream->head + 1) & (stream->room - 1);
     stream->count--;
     stream->state = EMPTY;
@@ -262,7 +325,14 @@ static bool do_next(struct sl_sim_clock *clock, uint32_t s)
             arrive(clock, stream, operation->work.meeting);
             return false;
         }
+        if (stream->state == DELAYED) {
+            begin_last(clock, stream);
+            clock->busy[clock->busy_count++] = s;
+            return false;
+        }
         if (operation->work.by_worker && !take_worker(clock, s)) return false;
+        if (stream->state != BARRED) stream->began_ns = clock->now_ns;
+        if (operation->work.ranged != SL_SIM_RANGE_AFTER && !take_range(clock, s, BARRED)) return false;
         begin_work(clock, stream, &operation->work);
         clock->busy[clock->busy_count++] = s;
         return false;
@@ -280,8 +350,11 @@ static bool do_next(struct sl_sim_clock *clock, uint32_t s)
         if (was_blocked && operation->stalls) clock->stall_ns += clock->now_ns - stream->began_ns;
         break;
     case MARK:
-        *operation->mark =
-            (struct sl_sim_mark){clock->now_ns, clock->stall_ns, clock->longer_ns, clock->waited_ns};
+        *operation->mark = (struct sl_sim_mark){clock->now_ns,
+                                                clock->stall_ns,
+                                                clock->longer_ns,
+                                                clock->waited_ns,
+                                                {clock->moving_ns[SL_SIM_IN], clock->moving_ns[SL_SIM_OUT]}};
         break;
     }
     end_operation(clock, stream);
@@ -300,8 +373,28 @@ static void go_on(struct sl_sim_clock *clock)
 
 /* --- passing of time */
 
-static double speed(const struct sl_sim_clock *clock, int way)
+/* Copies of movements are one after the other; whoever else uses the link shares it with the one whose turn
+ * it is. */
+static void share_link(struct sl_sim_clock *clock)
 {
+    for (int way = 0; way < SL_SIM_WAYS; way++) {
+        clock->flows[way] = 0;
+        clock->movement[way] = UINT64_MAX;
+    }
+    for (uint32_t i = 0; i < clock->busy_count; i++) {
+        const struct stream *stream = &clock->streams[clock->busy[i]];
+        for (int way = 0; stream->state == FLOWING && way < SL_SIM_WAYS; way++) {
+            if (!(stream->rest[way] > 0)) continue;
+            clock->flows[way] += !work_of(stream)->moves || clock->movement[way] == UINT64_MAX;
+            if (work_of(stream)->moves && stream->turn < clock->movement[way])
+                clock->movement[way] = stream->turn;
+        }
+    }
+}
+
+static double speed(const struct sl_sim_clock *clock, const struct stream *stream, int way)
+{
+    if (work_of(stream)->moves && stream->turn != clock->movement[way]) return 0;
     double alone = clock->link.bytes_per_ns[way] / clock->flows[way];
     return clock->flows[!way] ? alone * clock->link.both : alone;
 }
@@ -312,41 +405,42 @@ static double next_change(const struct sl_sim_clock *clock, struct stream *strea
     if (stream->state == EXPECTED) return (double)stream->ring[stream->head].given_ns;
     if (stream->state == CALLED || stream->state == LAST) return stream->end_ns;
     double next = stream->end_ns > clock->now_ns || stream->state == FIXED ? stream->end_ns : INFINITY;
+    bool flows = false;
     for (int way = 0; stream->state == FLOWING && way < SL_SIM_WAYS; way++) {
         if (!(stream->rest[way] > 0)) continue;
-        stream->done_ns[way] = clock->now_ns + stream->rest[way] / speed(clock, way);
+        stream->done_ns[way] = clock->now_ns + stream->rest[way] / speed(clock, stream, way);
         if (stream->done_ns[way] < next) next = stream->done_ns[way];
+        flows = true;
     }
-    return next == INFINITY ? clock->now_ns : next;
+    return next == INFINITY && !flows ? clock->now_ns : next;
 }
 
-/* Lets the stream's bytes flow until `until_ns` at the speeds of this interval. */
-static void flow(struct stream *stream, double from_ns, double until_ns, const double speeds[SL_SIM_WAYS],
-                 uint32_t ended[SL_SIM_WAYS])
+/* Lets the stream's bytes flow from `from_ns` until now, at the speeds of this interval. */
+static void flow(const struct sl_sim_clock *clock, struct stream *stream, double from_ns)
 {
     for (int way = 0; way < SL_SIM_WAYS; way++) {
         if (!(stream->rest[way] > 0)) continue;
-        if (stream->done_ns[way] <= until_ns) {
+        if (stream->done_ns[way] <= clock->now_ns) {
             stream->rest[way] = 0;
-            ended[way]++;
         } else {
-            stream->rest[way] -= (until_ns - from_ns) * speeds[way];
+            stream->rest[way] -= (clock->now_ns - from_ns) * speed(clock, stream, way);
             if (!(stream->rest[way] > 0)) stream->rest[way] = 1; /* below the resolution of the arithmetic */
         }
     }
 }
 
-/* Ends the part of the work whose time has come. Returns whether the work is over. */
-static bool finish(const struct sl_sim_clock *clock, struct stream *stream)
+/* Ends the part of the work whose time has come. Returns whether the work is over, or waits. */
+static bool finish(struct sl_sim_clock *clock, uint32_t s)
 {
+    struct stream *stream = &clock->streams[s];
     bool passed = stream->end_ns <= clock->now_ns;
     if (stream->state == LAST) return passed;
     if (stream->state != FLOWING || !passed || stream->rest[SL_SIM_IN] > 0 || stream->rest[SL_SIM_OUT] > 0)
         return false;
-    uint64_t after_ns = stream->ring[stream->head].work.after_ns;
-    stream->end_ns = clock->now_ns + (double)after_ns;
-    stream->state = LAST;
-    return !after_ns;
+    if (!work_of(stream)->after_ns) return true;
+    if (!take_range(clock, s, DELAYED)) return true;
+    begin_last(clock, stream);
+    return false;
 }
 
 /* Schedules the work of the stream that waits at the meeting for `begin_ns`. */
@@ -381,8 +475,9 @@ static bool pass(struct sl_sim_clock *clock, double next_ns)
 /* Advances to the next change, at most to `limit_ns`. False: nothing changes up to there. */
 static bool step(struct sl_sim_clock *clock, double limit_ns)
 {
-    double next = INFINITY, speeds[SL_SIM_WAYS];
-    uint32_t ended[SL_SIM_WAYS] = {0}, kept = 0, count = clock->busy_count;
+    double next = INFINITY;
+    uint32_t kept = 0, count = clock->busy_count;
+    share_link(clock);
     for (uint32_t i = 0; i < count; i++) {
         double change = next_change(clock, &clock->streams[clock->busy[i]]);
         if (change < next) next = change;
@@ -391,7 +486,6 @@ static bool step(struct sl_sim_clock *clock, double limit_ns)
     if (!pass(clock, changes ? next : limit_ns)) return true;
     if (!changes && limit_ns == INFINITY) return false;
     if (!changes) next = limit_ns;
-    for (int way = 0; way < SL_SIM_WAYS; way++) speeds[way] = clock->flows[way] ? speed(clock, way) : 0;
     if (next < clock->now_ns) next = clock->now_ns;
     double from_ns = clock->now_ns;
     clock->now_ns = next;
@@ -400,19 +494,17 @@ static bool step(struct sl_sim_clock *clock, double limit_ns)
         struct stream *stream = &clock->streams[s];
         bool leaves =
             (stream->state == EXPECTED || stream->state == CALLED) && next_change(clock, stream) <= next;
-        if (stream->state == FLOWING) flow(stream, from_ns, next, speeds, ended);
-        if (stream->state == FIXED && stream->end_ns <= next) begin_flows(clock, stream);
-        if (finish(clock, stream)) {
-            end_operation(clock, stream);
-            leaves = true;
-        }
-        if (leaves)
+        if (stream->state == FLOWING) flow(clock, stream, from_ns);
+        if (stream->state == FIXED && stream->end_ns <= next) end_fixed(clock, stream);
+        bool ends = finish(clock, s);
+        if (ends && stream->state == DELAYED) continue;
+        if (ends) end_operation(clock, stream);
+        if (leaves || ends)
             wake(clock, s);
         else
             clock->busy[kept++] = s;
     }
     clock->busy_count = kept;
-    for (int way = 0; way < SL_SIM_WAYS; way++) clock->flows[way] -= ended[way];
     go_on(clock);
     return changes;
 }

@@ -2,9 +2,10 @@
  *
  * A stream executes its operations in order: work takes time and may use the link, events are recorded and
  * waited for. Work of different streams runs in parallel. Each direction of the link divides its speed
- * equally among its users; while both directions are in use, each has a fraction of its speed. Speeds are
- * constant between two changes of the users, so times are exact. Some work needs one of a few workers, which
- * take what is ready first.
+ * equally among its users, of which movements, one after the other, are one; while both directions are in
+ * use, each has a fraction of its speed. Speeds are constant between two changes of the users, so times are
+ * exact. Some work needs one of a few workers, which take what is ready first, or that no other work has its
+ * range of page tables.
  *
  * Each pushed operation carries the time at which the program gave it to the device; these times never
  * decrease. Nothing is computed before it is queried. One thread at a time.
@@ -25,6 +26,12 @@ struct sl_sim_link {
 struct sl_sim_work {
     uint64_t before_ns, fixed_ns, after_ns;
     double bytes[SL_SIM_WAYS];
+    bool moves; /* a driver's call that moves memory: its time is counted by the way that `way` says */
+    enum sl_sim_way way;
+    /* Page tables of a range are changed by one work at a time. When this one does: not at all, during
+     * before_ns, during after_ns, all the time. */
+    enum { SL_SIM_RANGE_NOT, SL_SIM_RANGE_BEFORE, SL_SIM_RANGE_AFTER, SL_SIM_RANGE_ALWAYS } ranged;
+    uint64_t range;
     bool by_worker;    /* from its beginning to its end by one of the clock's workers, if it has any */
     bool launch;       /* a launch of the program: counted */
     uint64_t alone_ns; /* launches: duration if all is on the device and the link is idle */
@@ -46,9 +53,10 @@ struct sl_sim_meetings {
 /* When an operation was reached, and the time lost until then. */
 struct sl_sim_mark {
     double time_ns;
-    double stall_ns;  /* sum of the time that streams spent in stalling waits */
-    double longer_ns; /* sum of the time that launches took beyond alone_ns */
-    double waited_ns; /* sum of the time that work waited for other devices */
+    double stall_ns;               /* sum of the time that streams spent in stalling waits */
+    double longer_ns;              /* sum of the time that launches took beyond alone_ns */
+    double waited_ns;              /* sum of the time that work waited for other devices */
+    double moving_ns[SL_SIM_WAYS]; /* sum of the times of calls that move memory and are over */
 };
 
 struct sl_sim_clock;

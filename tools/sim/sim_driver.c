@@ -15,15 +15,21 @@ const struct sl_sim_driver sl_sim_drivers[] = {
 };
 
 /* To the device, the first block is unmapped, and then each next one while one is copied. To the host, all
- * blocks are copied, and each is mapped when it is there. */
+ * blocks are copied, and each is mapped when it is there: with several, others may have the range only behind
+ * the call, though they could work on it while its first block is copied. */
 struct sl_sim_work sl_sim_driver_work(const struct sl_sim_driver *driver, const struct sl_sim_link *link,
                                       enum sl_sim_way way, const struct sl_sim_moved *moved)
 {
     struct sl_sim_work work = {0};
     uint64_t copy_ns = moved->copied ? (uint64_t)((double)SL_BLOCK_BYTES / link->bytes_per_ns[way]) : 0;
     work.bytes[way] = (double)moved->copied * SL_BLOCK_BYTES;
+    work.moves = true;
+    work.way = way;
     if (!driver->workers) return work;
     work.fixed_ns = copy_ns + (uint64_t)moved->remapped * driver->remap_ns;
+    if (moved->unmapped) work.ranged = SL_SIM_RANGE_BEFORE;
+    if (moved->mapped) work.ranged = SL_SIM_RANGE_AFTER;
+    if (moved->mapped > 1 || moved->remapped) work.ranged = SL_SIM_RANGE_ALWAYS;
     if (moved->unmapped) {
         work.before_ns = driver->unmap_ns;
         work.fixed_ns += (uint64_t)(moved->unmapped - 1) * driver->unmap_ns;

@@ -18,8 +18,16 @@ struct sl_sim_driver {
     uint32_t retire_ns;    /* a stream counts as busy so long after its last operation */
     uint32_t both_percent; /* speed of each direction while both are in use, in per cent of its speed alone */
     uint32_t workers; /* threads that do the work of calls, at most SL_SIM_WORKERS; 0: there is none to do */
+    uint32_t movers;  /* so many of them do only what goes to the host, the others the rest; 0: all do both */
 };
 enum { SL_SIM_WORKERS = 256 };
+
+/* The threads that work in a direction at a time, of those that sluice or the driver has. */
+static inline uint32_t sl_sim_driver_threads(const struct sl_sim_driver *driver, enum sl_sim_way way)
+{
+    if (!driver->movers) return driver->workers;
+    return way == SL_SIM_OUT ? driver->movers : driver->workers - driver->movers;
+}
 
 extern const char *const sl_sim_driver_names[]; /* by these numbers; NULL after the last */
 extern const struct sl_sim_driver sl_sim_drivers[];

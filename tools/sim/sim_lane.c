@@ -3,8 +3,10 @@
 bool sl_sim_lane_open(struct sl_sim_lane *lane, struct sl_sim_clock *clock,
                       const struct sl_sim_driver *driver, enum sl_sim_way way)
 {
-    *lane = (struct sl_sim_lane){
-        .clock = clock, .way = way, .workers = driver->workers, .retire_ns = driver->retire_ns};
+    *lane = (struct sl_sim_lane){.clock = clock,
+                                 .way = way,
+                                 .workers = sl_sim_driver_threads(driver, way),
+                                 .retire_ns = driver->retire_ns};
     bool good = sl_sim_stream_new(clock, &lane->end);
     lane->begin = lane->end;
     if (lane->workers < 2) return good;
@@ -31,17 +33,17 @@ bool sl_sim_follow(struct sl_sim_clock *clock, uint32_t after, uint32_t before, 
     return good;
 }
 
-/* Page tables of a slab are changed by one thread at a time, which takes longest on the way out: so movements
- * out of a slab are one worker's. */
+/* The next worker takes it. Page tables of a slab are changed by one thread at a time. */
 bool sl_sim_lane_move(struct sl_sim_lane *lane, uint64_t host_ns, uint64_t address,
                       const struct sl_sim_work *work)
 {
+    struct sl_sim_work ranged = *work;
     lane->given++;
-    if (lane->workers < 2) return sl_sim_push(lane->clock, lane->end, host_ns, work);
-    uint64_t number = lane->way == SL_SIM_OUT ? address / SL_GIB : lane->moves++;
-    uint32_t stream = lane->streams[number % lane->workers];
+    ranged.range = address / SL_GIB;
+    if (lane->workers < 2) return sl_sim_push(lane->clock, lane->end, host_ns, &ranged);
+    uint32_t stream = lane->streams[lane->moves++ % lane->workers];
     return sl_sim_follow(lane->clock, stream, lane->begin, host_ns) &&
-           sl_sim_push(lane->clock, stream, host_ns, work) &&
+           sl_sim_push(lane->clock, stream, host_ns, &ranged) &&
            sl_sim_follow(lane->clock, lane->end, stream, host_ns);
 }
 
