@@ -145,8 +145,10 @@ static void start_movers(struct sl_core *core)
 {
     uint32_t movers = mover_count(core->options);
     sl_arena_spread(&core->arena, 2 * movers);
-    if (!core->backend.one_thread &&
-        sl_daemon_start(&core->schedule, movers, &core->schedule.daemon) != SL_OK)
+    if (core->backend.one_thread) return;
+    if (sl_daemon_start(&core->schedule, movers, &core->schedule.daemon) == SL_OK)
+        core->stats.movers = movers;
+    else
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
 }
 

@@ -27,7 +27,7 @@ struct sl_monitor_page {
     struct sl_monitor_entry entries[SL_MONITOR_DEVICES];
 };
 #define PAGE_BYTES sizeof(struct sl_monitor_page)
-_Static_assert(SL_MONITOR_VERSION == 4 && SL_FIGURES_BYTES == 968, "other figures are another version");
+_Static_assert(SL_MONITOR_VERSION == 5 && SL_FIGURES_BYTES == 1160, "other figures are another version");
 
 /* The page of this process. What it holds is never read back. */
 static struct {

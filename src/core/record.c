@@ -303,6 +303,8 @@ void sl_record_end(struct sl_recorder *recorder, const struct sl_stats *stats,
                    const struct sl_migrator *migrator)
 {
     if (!recorder->trace) return;
+    char moving[SL_MOVING_TEXT];
+    if (sl_stats_moving_text(stats, moving)) metadata(recorder, "movers=%s", moving);
     write_link(recorder, migrator);
     write_numbers(recorder, stats, NUMBERS);
 }

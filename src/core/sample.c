@@ -21,6 +21,7 @@ enum { BETWEEN_AGAIN = 8, BETWEEN_RARE = 1024, BETWEEN_QUESTIONS = 64 };
 /* Samples begun of a symbol that other threads always disturb, before it is timed as rarely as a well-known
  * one. */
 #define TRIES 16
+#define RECENT 8 /* marks */
 
 enum sample_state { OPEN, RUNNING, DROPPED };
 
@@ -292,6 +293,20 @@ static bool set_mark(struct sl_sampling *sampling, struct sl_stall *stall, uint3
     return true;
 }
 
+static void note_recent(struct sl_stalls *stalls, const struct sl_counts *counts, uint32_t steps)
+{
+    struct sl_counts total, since;
+    sl_words_copy(&total, counts, sizeof total);
+    sl_counts_since(&since, &total, &stalls->mark.total);
+    stalls->mark.total = total;
+    stalls->step_stall_ns = stalls->step_ns ? since.stall_ns / steps : 0;
+    if (!stalls->step_ns) return; /* it is the first mark */
+    uint64_t *sums = (uint64_t *)&stalls->recent;
+    const uint64_t *more = (const uint64_t *)&since;
+    for (size_t w = 0; w < sizeof since / sizeof *sums; w++) sums[w] += more[w] - sums[w] / RECENT;
+    stalls->recent_ns += stalls->step_ns * steps - stalls->recent_ns / RECENT;
+}
+
 /* Begins with the newest stall: if a stream has passed that, it has passed its earlier ones, so the driver is
  * not asked about them. */
 void sl_stalls_settle(struct sl_sampling *sampling)
@@ -314,9 +329,7 @@ void sl_stalls_settle(struct sl_sampling *sampling)
         if (stall->first && !marked) marked = set_mark(sampling, stall, &steps);
     }
     if (!marked) return;
-    uint64_t stall_ns = atomic_load(&sampling->core->stats.total.stall_ns);
-    stalls->step_stall_ns = stalls->step_ns ? (stall_ns - stalls->mark.stall_ns) / steps : 0;
-    stalls->mark.stall_ns = stall_ns;
+    note_recent(stalls, &sampling->core->stats.total, steps);
 }
 
 void sl_stalls_step(struct sl_sampling *sampling)

@@ -45,8 +45,10 @@ struct sl_stalls {
     struct sl_step_mark {
         sl_event_handle reached; /* NULL: none yet */
         uint32_t step;
-        uint64_t stall_ns; /* of the stalls settled by then */
+        struct sl_counts total; /* of the run, about then */
     } mark;
+    struct sl_counts recent; /* between marks; the older, the less it counts */
+    uint64_t recent_ns;
     /* Between the last two marks, for each step: its duration, and the stalls settled meanwhile; 0: unknown.
      */
     uint64_t step_ns, step_stall_ns;

@@ -2,29 +2,33 @@
 
 #include "device/device_clock.h"
 
+#define ONE_IN 4 /* movements of a mover: the time of one's call is taken for that of each */
+
 static struct sl_link_direction *direction_of(struct sl_migrator *migrator,
                                               const struct sl_movement *movement)
 {
     return movement->out ? &migrator->out : &migrator->in;
 }
 
-/* The mover's stream is idle, and shall be so when the call is made. */
-static bool begin_timed(struct sl_migrator *migrator, struct sl_mover *mover,
-                        const struct sl_movement *movement)
+/* Decides what is measured. The mover's stream is idle, and shall be so when the call is made. */
+static void begin_timed(struct sl_migrator *migrator, struct sl_mover *mover, struct sl_movement *movement)
 {
     const struct sl_backend *backend = migrator->backend;
     struct sl_transfers *transfers = direction_of(migrator, movement)->transfers;
     if (!transfers || (movement->move.flags & 15) == SL_ACTION_POPULATE || atomic_load(migrator->captures))
-        return false;
+        return;
     sl_lock(&migrator->times);
     bool wanted = sl_transfers_want(transfers);
     sl_unlock(&migrator->times);
-    if (!wanted || !sl_backend_has_timed_event(backend, &mover->begin)) return false;
-    if (atomic_exchange(&migrator->wants_anchor, false) ||
-        (migrator->traced && sl_device_clock_is_old(migrator->clock)))
+    uint32_t stands_for = migrator->traced ? 1 : mover->count % ONE_IN ? 0 : ONE_IN;
+    if ((!wanted && !stands_for) || !sl_backend_has_timed_event(backend, &mover->begin)) return;
+    if (wanted && (atomic_exchange(&migrator->wants_anchor, false) ||
+                   (migrator->traced && sl_device_clock_is_old(migrator->clock))))
         sl_device_clock_anchor(migrator->clock, mover->stream, true);
-    return backend->event_record(backend->self, mover->begin, mover->stream) == SL_OK &&
-           backend->event_wait(backend->self, mover->begin) == SL_OK;
+    bool begun = backend->event_record(backend->self, mover->begin, mover->stream) == SL_OK &&
+                 backend->event_wait(backend->self, mover->begin) == SL_OK;
+    movement->timed = begun && wanted;
+    movement->stands_for = begun ? stands_for : 0;
 }
 
 bool sl_carry_out_wait_before(struct sl_migrator *migrator, struct sl_mover *mover,
@@ -36,7 +40,7 @@ bool sl_carry_out_wait_before(struct sl_migrator *migrator, struct sl_mover *mov
     if (movement->room) waited &= sl_link_direction_wait_room(other, backend, movement->room) == SL_OK;
     for (uint32_t u = 0; u < movement->user_count; u++)
         backend->event_wait(backend->self, movement->users[u]);
-    movement->timed = begin_timed(migrator, mover, movement);
+    begin_timed(migrator, mover, movement);
     return waited;
 }
 
@@ -62,6 +66,11 @@ void sl_carry_out_land(struct sl_migrator *migrator, const struct sl_mover *move
 {
     struct sl_link_direction *direction = direction_of(migrator, movement);
     sl_migrator_judge(migrator, movement->status);
+    if (movement->stands_for && movement->status == SL_OK) {
+        const struct sl_backend *backend = migrator->backend;
+        uint64_t ns = backend->event_elapsed_ns(backend->self, mover->begin, movement->event);
+        SL_COUNT(migrator->stats, call_ns[movement->out], ns * movement->stands_for);
+    }
     if (movement->timed && movement->status == SL_OK) {
         sl_lock(&migrator->times);
         sl_transfers_note(direction->transfers, mover->begin, movement->event, &movement->move,

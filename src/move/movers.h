@@ -31,7 +31,8 @@ struct sl_movement {
     uint32_t user_count;
     struct sl_event move;  /* its record */
     bool whole;            /* see sl_transfers_end */
-    bool timed;            /* the mover's event `begin` is in front of it */
+    bool timed;            /* the mover's event `begin` is in front of it, and its time is noted */
+    uint32_t stands_for;   /* so many movements, whose calls take as long; 0: this is not measured */
     enum sl_status status; /* of the call */
     sl_event_handle event; /* the mover's, behind it */
 };

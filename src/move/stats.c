@@ -11,6 +11,9 @@
 #include "base/text.h"
 
 const struct sl_file_kind sl_file_stats = SL_FILE_KIND("no statistics of sluice's", SL_STATS_MARKER);
+#define LEAST_STALL 0.01 /* part of the time; less is no limit */
+#define LINK_BOTH 1.5    /* what both directions have together, of one alone: docs/driver-model.md */
+
 const char *const sl_cause_names[SL_STATS_CAUSES] = {"plan", "demand", "late"};
 const char *const sl_kind_names[SL_KINDS] = {
     [SL_KIND_LASTING] = "lasting", [SL_KIND_IDLE] = "idle",       [SL_KIND_TEMPORARY] = "temporary",
@@ -108,6 +111,48 @@ uint64_t sl_figure_value(const void *of, const struct sl_figure *figure)
     return atomic_load_explicit(at, memory_order_relaxed);
 }
 
+/* Both are busy at times only: what is busier limits. */
+void sl_moving_judge(struct sl_moving *m)
+{
+    double ns = (double)m->ns, link = 0, threads = 0;
+    m->limit = "unknown";
+    m->cores = m->link[0] = m->link[1] = 0;
+    if (!m->ns || !m->bytes_per_s[0] || !m->bytes_per_s[1]) return;
+    m->cores = (double)(m->call_ns[0] + m->call_ns[1]) / ns;
+    for (int d = 0; d < 2; d++) {
+        double busy = m->threads[d] ? (double)m->call_ns[d] / (double)m->threads[d] / ns : 0;
+        m->link[d] = (double)m->bytes[d] * 1e9 / (double)m->bytes_per_s[d] / ns;
+        link = m->link[d] > link ? m->link[d] : link;
+        threads = busy > threads ? busy : threads;
+    }
+    link = (m->link[0] + m->link[1]) / LINK_BOTH > link ? (m->link[0] + m->link[1]) / LINK_BOTH : link;
+    m->limit = (double)m->stall_ns < LEAST_STALL * ns ? "neither" : link >= threads ? "link" : "threads";
+}
+
+void sl_stats_moving(const struct sl_stats *stats, struct sl_moving *out)
+{
+    const struct sl_counts *recent = &stats->recent;
+    uint64_t movers = stats->movers, speed = stats->link_alone_bytes_per_s;
+    *out = (struct sl_moving){
+        .ns = movers ? stats->recent_ns : 0,
+        .stall_ns = recent->stall_ns,
+        .bytes = {sl_stats_bytes(recent->bytes_in), sl_stats_bytes(recent->bytes_out)},
+        .call_ns = {recent->call_ns[0], recent->call_ns[1]},
+        .bytes_per_s = {speed, speed},
+        .threads = {(movers + 1) / 2, movers},
+    };
+    sl_moving_judge(out);
+}
+
+bool sl_stats_moving_text(const struct sl_stats *stats, char out[SL_MOVING_TEXT])
+{
+    struct sl_moving m;
+    sl_stats_moving(stats, &m);
+    snprintf(out, SL_MOVING_TEXT, "%.2f cores of the host; %.0f %% of the link in, %.0f %% out; limit: %s",
+             m.cores, 100 * m.link[0], 100 * m.link[1], m.limit);
+    return m.ns > 0;
+}
+
 /* --- JSON */
 
 #define AT(member) offsetof(struct sl_stats, member)
@@ -136,7 +181,9 @@ static const struct sl_figure lines[][LINE_FIGURES] = {
     {{"checks_failed", AT(checks_failed)}},
     {{"link_sharers", AT(link_sharers)},
      {"link_in_bytes_per_s", AT(link_in_bytes_per_s)},
-     {"link_out_bytes_per_s", AT(link_out_bytes_per_s)}},
+     {"link_out_bytes_per_s", AT(link_out_bytes_per_s)},
+     {"link_alone_bytes_per_s", AT(link_alone_bytes_per_s)},
+     {"movers", AT(movers)}},
 };
 
 static const struct sl_figure counts[] = {
@@ -189,6 +236,11 @@ static void print(FILE *to, const struct sl_stats *stats, bool complete)
         print_figures(to, stats, lines[i], LINE_FIGURES);
         fputs(",\n", to);
     }
+    struct sl_moving moving;
+    sl_stats_moving(stats, &moving);
+    unsigned millicores = (unsigned)(1000 * moving.cores + 0.5);
+    fprintf(to, " \"host_cores\": %u.%03u, \"limit\": \"%s\",\n", millicores / 1000, millicores % 1000,
+            moving.limit);
     print_causes(to, "bytes_in_by_cause", stats->total.bytes_in);
     print_causes(to, "bytes_out_by_cause", stats->total.bytes_out);
     fputs(" \"total\": {", to);
@@ -266,6 +318,7 @@ static void say_unmoved(const struct sl_stats *stats, double predicted, void (*s
 
 void sl_stats_say(const struct sl_stats *stats, void (*say)(const char *line))
 {
+    char moving[SL_MOVING_TEXT];
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
     double predicted = stats->fed ? 100.0 * (double)stats->predicted / (double)stats->fed : 0.0;
@@ -294,6 +347,7 @@ void sl_stats_say(const struct sl_stats *stats, void (*say)(const char *line))
         sl_bytes_text(sl_stats_bytes(stats->total.bytes_out), out), (unsigned long long)stats->total.launches,
         (unsigned long long)stats->total.demand_misses, (unsigned long long)stats->total.late_prefetches,
         (unsigned long long)stats->total.stalls, (double)stats->total.stall_ns * 1e-9);
+    if (sl_stats_moving_text(stats, moving)) line(say, "movers: %s", moving);
     line(say, "plan: %llu plans, %llu mispredictions, %.1f %% of %llu events predicted",
          (unsigned long long)stats->plans, (unsigned long long)stats->total.mispredictions, predicted,
          (unsigned long long)stats->fed);

@@ -33,6 +33,8 @@ struct sl_counts {
     _Atomic uint64_t stalls, stall_ns;  /* launches that waited for any fetch, and for how long */
     _Atomic uint64_t unmeasured_stalls; /* not among them: the device did not get there in time */
     _Atomic uint64_t mispredictions;    /* for which a plan was cancelled */
+    /* Of movers in the driver's calls, on the device's clock, together: from samples. */
+    _Atomic uint64_t call_ns[2]; /* by whether memory leaves the device */
 };
 
 /* What the plan is about. */
@@ -95,9 +97,13 @@ struct sl_stats {
     _Atomic uint64_t host_bytes, host_limit_bytes;    /* taken by chunks; the most they may take */
     _Atomic uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* while both run, as plans use it */
     _Atomic uint64_t link_sharers;                              /* devices on its link to the host */
-    _Atomic uint64_t fed, predicted;                            /* events: launches, allocations, frees */
-    _Atomic uint64_t primed;        /* symbols of a profile that were predicted at the start */
-    _Atomic uint64_t checks_failed; /* see base/check.h */
+    _Atomic uint64_t link_alone_bytes_per_s; /* the best of a direction, by movements one at a time */
+    _Atomic uint64_t movers;                 /* to the host; 0: there are none */
+    struct sl_counts recent;                 /* of some of the last steps, in which launches waited */
+    _Atomic uint64_t recent_ns;              /* their duration by the device's clock; 0: unknown */
+    _Atomic uint64_t fed, predicted;         /* events: launches, allocations, frees */
+    _Atomic uint64_t primed;                 /* symbols of a profile that were predicted at the start */
+    _Atomic uint64_t checks_failed;          /* see base/check.h */
     char policy[16], daemon[16];
 
     /* Set by the rest of core/monitor.c, for `sluice top`: */
@@ -152,6 +158,22 @@ struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind,
                                sl_chunk chunk, uint64_t bytes);
 void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes);
 void sl_stats_next_iteration(struct sl_stats *stats);
+
+/* What moving memory takes of the host and of the link; arrays by whether memory leaves the device. */
+struct sl_moving {
+    uint64_t ns, stall_ns;         /* of some steps; what launches waited for fetches meanwhile */
+    uint64_t bytes[2], call_ns[2]; /* moved; the time of threads in the driver's calls for that, together */
+    uint64_t bytes_per_s[2];       /* of the link, if it does nothing else */
+    uint64_t threads[2];           /* that may move memory in a direction; 0: none is needed */
+    double cores, link[2]; /* threads at a time in such calls; speed reached, as a part of the link's */
+    const char *limit;     /* "link", "threads", "neither" if launches hardly wait, or "unknown" */
+};
+/* Sets the last two lines. */
+void sl_moving_judge(struct sl_moving *moving);
+/* The same of the recent steps; and in words, false: unknown. */
+void sl_stats_moving(const struct sl_stats *stats, struct sl_moving *out);
+#define SL_MOVING_TEXT 96
+bool sl_stats_moving_text(const struct sl_stats *stats, char out[SL_MOVING_TEXT]);
 
 /* Of all causes together. */
 static inline uint64_t sl_stats_bytes(const _Atomic uint64_t by_cause[SL_STATS_CAUSES])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """sluice plan foretells gpt on softcuda: from one trace of a run at full device size, the steps of runs with less memory, with
 another link, on a driver whose calls cost time, and with state in pinned memory; and from a run that moved memory, what
-its own costs mean for another budget.
+its own costs mean for another budget. In thread mode, the host's cores that move memory.
 
 usage: predicted.py BUILD
 """
@@ -26,6 +26,7 @@ LINKS = {"56": link("56", "51.5"), "20": link("20", "18.4"), "56, 580": link("56
 WITHIN = 0.1
 # Plans do not know that launches which use pinned memory slow the copies beside them; softcuda has both at full speed.
 WITHIN_PINNED = 0.25
+WITHIN_CORES = 0.25
 
 
 def record(bench, path, which="56", **options):
@@ -55,6 +56,17 @@ def predict(bench, path, *options):
     return json.loads(done.stdout)["predictions"]
 
 
+def foretells_cores(bench, path, movers):
+    """The host's cores that movers take in the driver's calls, which threads of the run measure on the device's clock."""
+    row, = predict(bench, path, "--budget", "0.5", "--link-gbs", "56", "--driver", "580", "--daemon", "thread", "--movers", str(movers))
+    options = {"DEVICE_BUDGET": row["budget_bytes"], "CHUNK": "2M", "DAEMON": "thread", "MOVERS": movers}
+    run = bench.run(MODEL + ["--steps", "20"], sluice=options, environment=LINKS["56, 580"])
+    need(run.status == 0, "it runs", run)
+    told, real = row["host_cores"], run.sluice["host_cores"]
+    print(f"{movers} movers: {told:.2f} cores predicted, {real:.2f} in truth; limits: {row['limit']}, {run.sluice['limit']}", flush=True)
+    return run.sluice["movers"] == movers and abs(told - real) <= WITHIN_CORES * real
+
+
 def main():
     bench = Bench(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -70,6 +82,7 @@ def main():
         rows += [(half, "56, 580"), (third, "56, 580")]
         for site, _ in largest_sites(bench, MODEL + ["--steps", "1"], 4)[::3]:  # a moment and the weights, but no gradients
             rows += [(row, "56") for row in predict(bench, path, "--budget", "0.33", *ideal, "56", "--backing", f"site:{site}=pinned")]
+        need(all([foretells_cores(bench, path, movers) for movers in (1, 2, 4)]), f"cores within {WITHIN_CORES}")
         wrong = [row for row, which in rows if not agrees(bench, row, which, os.path.join(folder, "timeline"))]
     need(not wrong, f"within {WITHIN}, or {WITHIN_PINNED} with pinned memory: {wrong}")
 

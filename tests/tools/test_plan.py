@@ -202,7 +202,13 @@ class Plan(ToolTest):
                                    delta=threads)
         blocks = one["bytes_out"] // (2 * MIB)
         self.assertIn(one["moving_out_ns"], range(blocks * 141_000, blocks * 160_000))  # a copy and a map, and what shares the link
-        self.assertLessEqual(one["moving_in_ns"] + one["moving_out_ns"], 2 * one["step_ns"])
+        self.assertAlmostEqual(one["host_cores"], (one["moving_in_ns"] + one["moving_out_ns"]) / one["step_ns"], delta=0.001)
+        self.assertLessEqual(one["host_cores"], 2)
+        self.assertAlmostEqual(one["link_part_out"], one["bytes_out"] / one["step_ns"] / 50, delta=0.001)
+        self.assertEqual(one["limit"], "threads")
+        slow, = self.plan("--budget", "0.5", "--link-gbs", "5", "--driver", "580", "--daemon", "thread", "--movers", "4", self.trace)
+        self.assertEqual(slow["limit"], "link")
+        self.assertEqual(self.plan("--budget", "1", "--link-gbs", "5", self.trace)[0]["limit"], "neither")
         for wrong in (("--movers", "4"), ("--movers", "0", "--daemon", "thread"), ("--movers", "9", "--daemon", "thread")):
             self.assert_usage_error(sluice("plan", *wrong, self.trace), "--movers")
 

@@ -38,6 +38,7 @@ def hostile_trace(folder):
     return write_trace(folder / "hostile.slt", [
         ("budget", dict(time=1000, a=8 * MIB, b=2 * MIB, c=1 << 30)),
         ("metadata", dict(time=1000), f"command={HOSTILE}"), ("metadata", dict(time=1000), f"device={HOSTILE}"),
+        ("metadata", dict(time=1000), f"movers={HOSTILE}"),
         ("kernel", dict(id=1, time=1000), HOSTILE),
         ("module", dict(time=1000, id=1, a=4096), f"/no/{HOSTILE}"), ("site", dict(time=1000, c=10), "1+10 1+2f"),
         ("slab", dict(time=1000, a=0x40000000, b=16 * MIB)),
@@ -240,7 +241,7 @@ class Shape(PageShape, ReportTest):
         self.assertNotIn("<", page.content["data"])
         told = page.data["traces"][0]
         self.assertEqual(told["kernels"]["kernels"][0]["name"], HOSTILE)
-        self.assertEqual(told["info"]["metadata"]["command"], HOSTILE)
+        self.assertEqual((told["info"]["metadata"]["command"], told["info"]["metadata"]["movers"]), (HOSTILE, HOSTILE))
         self.assertIn(HOSTILE, told["sites"]["frames"][0]["module"])
 
     def test_the_size_does_not_grow_with_the_trace(self):

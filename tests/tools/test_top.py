@@ -144,6 +144,19 @@ class Top(ToolTest):
         text = sluice("top", "--once", str(program.pid)).stdout
         self.assertRegex(text, r"(?m)^ +by the device's clock .*: .* stalled \(\d+\.\d %\), .* not$")
 
+    def test_movers(self):
+        program = self.start("--daemon", "thread", "--movers", "2")
+        after_step(program, 8)
+        stopped(program)
+        (device,) = self.look(program)["devices"]
+        movers = device["movers"]
+        self.assertEqual(movers["to_host"], 2)
+        self.assertTrue(0 < movers["host_cores"] < 3, movers)  # and one to the device
+        self.assertTrue(0 < movers["link_part_in"] < 1 and 0 < movers["link_part_out"] < 1, movers)
+        self.assertIn(movers["limit"], ("link", "threads"))
+        self.assertRegex(sluice("top", "--once", str(program.pid)).stdout,
+                         r"(?m)^  movers  \d\.\d\d cores of the host; \d+ % of the link in, \d+ % out; limit: (link|threads)$")
+
     def test_names_ranks_and_hidden_runs(self):
         programs = [self.start(OMPI_COMM_WORLD_LOCAL_RANK=str(r), OMPI_COMM_WORLD_RANK=str(r), OMPI_COMM_WORLD_LOCAL_SIZE="2") for r in range(2)]
         hidden = self.start("--top", "off")

@@ -745,7 +745,10 @@ static void movements_side_by_side_have_the_links_speed(void **state)
             sl_carry_out_wait_behind(&migrator, under_way[i % 2]);
             sl_carry_out_land(&migrator, by, under_way[i % 2]);
         }
-        if (i >= CHUNKS) bring_now(i % CHUNKS);
+        if (i >= CHUNKS) {
+            bring(i % CHUNKS);
+            carry(by, sl_movers_take(migrator.movers, false));
+        }
         release(i % CHUNKS);
         under_way[i % 2] = sl_movers_take(migrator.movers, true);
         sl_carry_out_wait_before(&migrator, by, under_way[i % 2]);
@@ -760,6 +763,39 @@ static void movements_side_by_side_have_the_links_speed(void **state)
     assert_in_range(out, whole - whole / 1000, whole + whole / 1000);
     assert_int_equal(in, out);
     for (int m = 0; m < 2; m++) sl_movers_give(migrator.movers, under_way[m]);
+}
+
+/* One of four calls of a mover is measured, unless a trace wants all: then each stands for itself alone. */
+static void the_time_in_calls_is_counted(void **state)
+{
+    (void)state;
+    device.now_ns = 1000 * MS;
+    sl_migrator_time(&migrator, NULL);
+    for (sl_chunk c = 0; c < CHUNKS; c++) bring_now(c); /* there is nothing to copy yet */
+    assert_int_equal(stats.total.call_ns[0], 0);
+    uint64_t in_ns = 0, out_ns = 0;
+    for (uint32_t i = 0; i < 16; i++) {
+        migrator.traced = i >= 8;
+        seen.takes_ns = 5 * MS;
+        out_ns += migrator.traced ? 5 * MS : second.count % 4 ? 0 : 20 * MS;
+        release(i % CHUNKS);
+        carry(&second, sl_movers_take(migrator.movers, true));
+        assert_int_equal(stats.total.call_ns[1], out_ns);
+        seen.takes_ns = 3 * MS;
+        in_ns += migrator.traced ? 3 * MS : mover.count % 4 ? 0 : 12 * MS;
+        bring_now(i % CHUNKS);
+        assert_int_equal(stats.total.call_ns[0], in_ns);
+        seen.count = device.wait_count = 0;
+    }
+    assert_int_equal(in_ns, 16 * 3 * MS);
+    assert_int_equal(out_ns, 16 * 5 * MS);
+    assert_int_equal(sl_stats_now(&stats)->call_ns[1], stats.total.call_ns[1]);
+    release(0);
+    carry(&second, sl_movers_take(migrator.movers, true));
+    uint64_t before = stats.total.call_ns[0];
+    seen.answer = SL_ERR_DRIVER;
+    bring_now(0); /* a refused call moves nothing */
+    assert_int_equal(stats.total.call_ns[0], before);
 }
 
 int main(void)
@@ -787,6 +823,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_left_behind_holds_nobody_up, start, stop),
         cmocka_unit_test_setup_teardown(a_movement_is_timed_from_its_call_to_its_end, start, stop),
         cmocka_unit_test_setup_teardown(what_says_nothing_of_the_link_is_not_timed, start, stop),
+        cmocka_unit_test_setup_teardown(the_time_in_calls_is_counted, start, stop),
         cmocka_unit_test_setup_teardown(movements_side_by_side_have_the_links_speed, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

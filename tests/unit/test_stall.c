@@ -297,6 +297,27 @@ static void a_step_is_measured_by_its_stalls(void **state)
     assert_int_equal(core.sampling.stalls.step_stall_ns, 130);
 }
 
+/* What was counted between marks; of what is long ago an eighth is forgotten with each mark. */
+static void recent_steps_are_remembered(void **state)
+{
+    (void)state;
+    const struct sl_stalls *stalls = &core.sampling.stalls;
+    double call_ns = 0, steps_ns = 0;
+    core.stats.total.call_ns[1] = 1000000; /* before the first mark: of steps that nobody measured */
+    for (uint64_t step = 1; step <= 30; step++) {
+        sl_stalls_step(&core.sampling);
+        launch(10000 * step, fetch(10000 * step + 100));
+        settle_at(10000 * step + 5000);
+        core.stats.total.call_ns[1] += 40 * step;
+        if (step == 1) continue;
+        steps_ns += 10000 - steps_ns / 8;
+        call_ns += 40 * ((double)step - 1) - call_ns / 8;
+        assert_in_range(stalls->recent_ns, (uint64_t)steps_ns - 8, (uint64_t)steps_ns + 8);
+        assert_in_range(stalls->recent.call_ns[1] + 8, (uint64_t)call_ns, (uint64_t)call_ns + 16);
+        assert_int_equal(stalls->recent.call_ns[0], 0);
+    }
+}
+
 /* A step without a stall, or whose stall is known late, is measured together with the next. */
 static void steps_that_end_unseen_are_a_mean(void **state)
 {
@@ -350,6 +371,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_device_is_far_behind, begin, end),
         cmocka_unit_test_setup_teardown(a_place_is_one_threads, begin, end),
         cmocka_unit_test_setup_teardown(a_step_is_measured_by_its_stalls, begin, end),
+        cmocka_unit_test_setup_teardown(recent_steps_are_remembered, begin, end),
         cmocka_unit_test_setup_teardown(steps_that_end_unseen_are_a_mean, begin, end),
         cmocka_unit_test_setup_teardown(an_earlier_step_is_no_mark, begin, end),
         cmocka_unit_test_setup_teardown(what_is_not_measured_is_counted, begin, end),

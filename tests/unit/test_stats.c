@@ -146,6 +146,11 @@ static void every_figure_stands_under_its_name(void **state)
         .host_limit_bytes = 114,
         .checks_failed = 115,
         .link_sharers = 116,
+        .link_alone_bytes_per_s = 1000000000,
+        .movers = 3,
+        .recent_ns = 2000000000,
+        .recent.call_ns = {1000000117, 2000000118},
+        .recent.stall_ns = 100000000,
         .populated_bytes = 217,
         .dropped_bytes = 218,
         .unused_bytes = 219,
@@ -169,7 +174,10 @@ static void every_figure_stands_under_its_name(void **state)
         "\"placed_bytes\": 110, \"placed_live_bytes\": 111,",
         "\"pinned_peak_bytes\": 112, \"host_limit_bytes\": 114,",
         "\"checks_failed\": 115,",
-        "\"link_sharers\": 116, \"link_in_bytes_per_s\": 108, \"link_out_bytes_per_s\": 109,",
+        "\"link_sharers\": 116, \"link_in_bytes_per_s\": 108, \"link_out_bytes_per_s\": 109, "
+        "\"link_alone_bytes_per_s\": "
+        "1000000000, \"movers\": 3,",
+        "\"host_cores\": 1.500, \"limit\": \"threads\",",
         "\"bytes_in_by_cause\": {\"plan\": 211, \"demand\": 212, \"late\": 213},",
         "\"bytes_out_by_cause\": {\"plan\": 214, \"demand\": 215, \"late\": 216},",
         "\"total\": {\"launches\": 201, \"demand_misses\": 202, \"late_prefetches\": 203, "
@@ -182,6 +190,58 @@ static void every_figure_stands_under_its_name(void **state)
     for (size_t i = 0; i < sizeof says / sizeof *says; i++) assert_says(text, says[i]);
     assert_string_equal(text + strlen(text) - 4, "}]}\n");
     free(text);
+}
+
+#define GB UINT64_C(1000000000)
+
+/* 1 s in which 6 GB go each way over a link of 10 GB/s; threads are in calls for 0.5 and 1.2 s. */
+static const struct sl_moving half = {.ns = GB,
+                                      .stall_ns = GB / 10,
+                                      .bytes = {6 * GB, 6 * GB},
+                                      .call_ns = {GB / 2, 12 * GB / 10},
+                                      .bytes_per_s = {10 * GB, 10 * GB},
+                                      .threads = {1, 2}};
+
+static void what_is_busier_limits(void **state)
+{
+    (void)state;
+    struct sl_moving moving = half;
+    sl_moving_judge(&moving);
+    assert_float_equal(moving.cores, 1.7, 1e-9);
+    assert_float_equal(moving.link[0], 0.6, 1e-9);
+    assert_float_equal(moving.link[1], 0.6, 1e-9);
+    assert_string_equal(moving.limit, "link"); /* 12 GB of 15 that it carries both ways, threads 0.6 */
+    moving.threads[1] = 1;
+    moving.call_ns[1] = 9 * GB / 10;
+    sl_moving_judge(&moving);
+    assert_string_equal(moving.limit, "threads");
+    moving.bytes[0] = 95 * GB / 10; /* one direction is full, whatever the other does */
+    moving.bytes[1] = 0;
+    sl_moving_judge(&moving);
+    assert_string_equal(moving.limit, "link");
+    moving.call_ns[0] = 96 * GB / 100;
+    sl_moving_judge(&moving);
+    assert_string_equal(moving.limit, "threads");
+    moving.threads[0] = moving.threads[1] = 0;
+    sl_moving_judge(&moving);
+    assert_string_equal(moving.limit, "link");
+}
+
+static void who_does_not_wait_is_not_limited(void **state)
+{
+    (void)state;
+    struct sl_moving moving = half;
+    moving.stall_ns = GB / 200;
+    sl_moving_judge(&moving);
+    assert_string_equal(moving.limit, "neither");
+    assert_float_equal(moving.cores, 1.7, 1e-9);
+    moving.ns = 0;
+    sl_moving_judge(&moving);
+    assert_string_equal(moving.limit, "unknown");
+    assert_float_equal(moving.cores, 0, 0);
+    struct sl_stats inlined = {.recent_ns = GB, .link_alone_bytes_per_s = GB};
+    sl_stats_moving(&inlined, &moving); /* it has no movers */
+    assert_string_equal(moving.limit, "unknown");
 }
 
 static void further_devices_are_within_the_first(void **state)
@@ -316,6 +376,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_movements_record_says_what_moved, start, stop),
         cmocka_unit_test_setup_teardown(the_peak_is_the_most, start, stop),
         cmocka_unit_test_setup_teardown(every_figure_stands_under_its_name, start, stop),
+        cmocka_unit_test(what_is_busier_limits),
+        cmocka_unit_test(who_does_not_wait_is_not_limited),
         cmocka_unit_test_setup_teardown(further_devices_are_within_the_first, start, stop),
         cmocka_unit_test_setup_teardown(iterations_are_listed_that_had_launches, start, stop),
         cmocka_unit_test_setup_teardown(only_statistics_are_replaced, start, stop),

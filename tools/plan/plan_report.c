@@ -3,17 +3,35 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "move/stats.h"
 #include "tools/plan/plan_bound.h"
 #include "tools/plan/plan_driver.h"
 #include "tools/plan/plan_job.h"
 #include "tools/text/json.h"
 #include "tools/text/table.h"
 
-enum { BLANKS = 7, BLANKS_OF_RANKS };
+enum { BLANKS = 8, BLANKS_OF_RANKS };
 
 static bool has_ranks(const struct plan_report *report)
 {
     return report->job->count > 1;
+}
+
+/* What moving memory takes of host and link in a step; of several ranks, of the one that has most. */
+static struct sl_moving moving_of(const struct prediction *one, bool ranks)
+{
+    const struct replay_iteration *steady = &one->result.steady;
+    const struct sl_sim_driver driver = replay_driver(&one->setting, ranks);
+    struct sl_moving moving = {
+        .ns = steady->took_ns,
+        .stall_ns = steady->stall_ns,
+        .bytes = {steady->bytes_in, steady->bytes_out},
+        .call_ns = {steady->moving_in_ns, steady->moving_out_ns},
+        .bytes_per_s = {one->setting.in_bytes_per_s, one->setting.out_bytes_per_s},
+        .threads = {sl_sim_driver_threads(&driver, SL_SIM_IN), sl_sim_driver_threads(&driver, SL_SIM_OUT)},
+    };
+    sl_moving_judge(&moving);
+    return moving;
 }
 
 static void add_row(struct table *table, const struct prediction *one, bool ranks)
@@ -36,6 +54,7 @@ static void add_row(struct table *table, const struct prediction *one, bool rank
     table_time(table, steady->stall_ns);
     if (ranks) table_time(table, steady->waited_ns);
     table_cell(table, "%" PRIu64, steady->missed);
+    table_cell(table, "%.2f", moving_of(one, ranks).cores);
 }
 
 static bool print_table(const struct plan_report *report)
@@ -44,12 +63,13 @@ static bool print_table(const struct plan_report *report)
     static const struct table_column columns[] = {
         {"budget"}, {"share"},     {"chunk"},  {"policy", .text = true},
         {"GB/s"},   {"step"},      {"slower"}, {"in"},
-        {"out"},    {"zero-copy"}, {"stall"},  {"misses"}};
+        {"out"},    {"zero-copy"}, {"stall"},  {"misses"},
+        {"cores"}};
     static const struct table_column of_ranks[] = {
         {"budget"}, {"share"},     {"chunk"},  {"policy", .text = true},
         {"GB/s"},   {"step"},      {"slower"}, {"in"},
         {"out"},    {"zero-copy"}, {"stall"},  {"waited"},
-        {"misses"}};
+        {"misses"}, {"cores"}};
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     if (has_ranks(report))
         table = (struct table){.columns = of_ranks, .column_count = sizeof(of_ranks) / sizeof(*of_ranks)};
@@ -284,6 +304,11 @@ static void print_prediction(struct json *json, const char *key, const struct pr
     plan_print_driver(json, &driver);
     json_number(json, "resident_ns", one->resident_ns);
     print_iteration(json, &one->result.steady, ranks);
+    const struct sl_moving moving = moving_of(one, ranks);
+    json_real(json, "host_cores", moving.cores, 3);
+    json_real(json, "link_part_in", moving.link[0], 3);
+    json_real(json, "link_part_out", moving.link[1], 3);
+    json_text(json, "limit", moving.limit);
     if (one->setting.find_least && one->result.status == SL_OK) plan_bound_json(json, one, ranks);
     json_bool(json, "best", one->best);
     json_number(json, "oversize_launches", one->result.oversize);

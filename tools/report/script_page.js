@@ -34,7 +34,8 @@ function storyLines(t) {
       : ["The trace has no complete iteration."]],
     ["Stalls", all.stall_ns === 0 ? [`In ${iterationName(t)} `, strong("no launch waits"), " for data."] : [`In ${iterationName(t)} launches wait `, strong(timeText(all.stall_ns)), " for data",
       stepOf(t).durations ? `, ${percentText(busy ? all.stall_ns / busy : 0)} of the ${timeText(busy)} of kernels and waits.` : "."]],
-    ["Limit", ["What limits it is ", strong(limit), `: ${why}.`]]];
+    ["Limit", ["What limits it is ", strong(limit), `: ${why}.`]],
+    ...info.metadata.movers ? [["Movers", ["In the last steps, threads that move memory took ", info.metadata.movers, "."]]] : []];
 }
 
 function notices(t) {
@@ -142,7 +143,7 @@ function showBudget(t) {
   const points = made.map(one => ({x: one.budget_bytes, y: one.step_ns, name: "budget", tint: one.budget_bytes === today ? "stall" : "plan", text: at(one)}));
   points.push({x: need, y: first.resident_ns, name: "all on the device", label: "all on the device", tint: "resident", shift: 18, text: `${bytesText(need)}: step ${timeText(first.resident_ns)}`});
   const rows = made.map(one => [bytesText(one.budget_bytes) + (one.budget_bytes === today ? " (today)" : ""), percentText(one.budget_bytes / one.need_bytes), timeText(one.step_ns),
-    (one.step_ns / one.resident_ns).toFixed(2), bytesText(one.bytes_in), bytesText(one.bytes_out), bytesText(one.remote_bytes), timeText(one.stall_ns), countText(one.missed_launches)]);
+    (one.step_ns / one.resident_ns).toFixed(2), bytesText(one.bytes_in), bytesText(one.bytes_out), bytesText(one.remote_bytes), timeText(one.stall_ns), countText(one.missed_launches), one.host_cores.toFixed(2)]);
   replace(view, plot("Step time over the budget", 320, points, {x: value => value / right, y: value => value / top,
     xTicks: ticks(right, 6, 1024), yTicks: ticks(top, 5), xText: bytesText, yText: timeText, xTitle: "budget", yTitle: "predicted time of a step",
     lines: (svg, x, y, left, inner, above, tall) => {
@@ -153,7 +154,7 @@ function showBudget(t) {
     }}),
   today >= need && note(`Today's budget, ${bytesText(today)}, holds all that the program needs.`),
   plan.doubt && note(plan.doubt),
-  table("Predictions", ["#budget", "#of the need", "#step", "#slower", "#in", "#out", "#zero-copy", "#stall", "#misses"], rows),
+  table("Predictions", ["#budget", "#of the need", "#step", "#slower", "#in", "#out", "#zero-copy", "#stall", "#misses", "#cores"], rows),
   note(`${countText(made.length ? made[0].iterations : 0)} ${plan.steps ? "steps" : "iterations"} were replayed; the link carries ${rateText(first.link_in)} in and ${rateText(first.link_out)} out. ` +
     `${data.plan.command} FILE... prints the same; without --no-least it also seeks the least budget that suffices.`));
 }

@@ -117,6 +117,20 @@ static void write_plan(struct json *json, const struct sl_stats *f)
     json_close(json);
 }
 
+static void write_movers(struct json *json, const struct sl_stats *f)
+{
+    struct sl_moving moving;
+    sl_stats_moving(f, &moving);
+    if (!moving.ns) return;
+    json_object(json, "movers", false);
+    json_number(json, "to_host", f->movers);
+    json_real(json, "host_cores", moving.cores, 3);
+    json_real(json, "link_part_in", moving.link[0], 3);
+    json_real(json, "link_part_out", moving.link[1], 3);
+    json_text(json, "limit", moving.limit);
+    json_close(json);
+}
+
 static void write_device(struct json *json, uint64_t looked_ns, uint32_t number, const struct sl_stats *f)
 {
     uint64_t old_ns = looked_ns > f->updated_ns ? looked_ns - f->updated_ns : 0;
@@ -133,6 +147,7 @@ static void write_device(struct json *json, uint64_t looked_ns, uint32_t number,
     json_number(json, "in_bytes_per_s", f->link_in_bytes_per_s);
     json_number(json, "out_bytes_per_s", f->link_out_bytes_per_s);
     json_close(json);
+    write_movers(json, f);
     write_plan(json, f);
     if (run_has_step(f)) write_sums(json, "last_step", &f->step);
     write_sums(json, "total", &f->total);

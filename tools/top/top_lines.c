@@ -163,6 +163,12 @@ static void write_link(struct top_lines *lines, const struct sl_stats *f, bool i
              sl_bytes_text(ceiling, most), causes);
 }
 
+static void write_movers(struct top_lines *lines, const struct sl_stats *f)
+{
+    char moving[SL_MOVING_TEXT];
+    if (sl_stats_moving_text(f, moving)) line(lines, STYLE_NONE, "  movers  %s", moving);
+}
+
 static void write_plan(struct top_lines *lines, uint64_t looked_ns, const struct sl_stats *f)
 {
     char age[TIME_TEXT + 8] = "", time[TIME_TEXT];
@@ -207,6 +213,7 @@ void top_write_lines(struct top_lines *lines, const struct runs *runs, unsigned 
             write_step(lines, f);
             write_link(lines, f, true);
             write_link(lines, f, false);
+            write_movers(lines, f);
             write_plan(lines, runs->looked_ns, f);
             write_host(lines, f);
         }

@@ -5,7 +5,7 @@
 #include "tools/views/decisions.h"
 #include "tools/views/trace_json.h"
 
-static const char *const metadata[] = {"command", "sluice", "device", "driver", "policy"};
+static const char *const metadata[] = {"command", "sluice", "device", "driver", "policy", "movers"};
 
 static void json_count_bytes(struct json *json, const char *key, const struct count_bytes *figure)
 {

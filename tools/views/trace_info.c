@@ -22,11 +22,8 @@ struct view {
 };
 
 /* The metadata that are printed, with their titles. */
-static const char *const metadata[][2] = {{"command", "command"},
-                                          {"sluice", "sluice"},
-                                          {"device", "device"},
-                                          {"driver", "driver"},
-                                          {"policy", "policy"}};
+static const char *const metadata[][2] = {{"command", "command"}, {"sluice", "sluice"}, {"device", "device"},
+                                          {"driver", "driver"},   {"policy", "policy"}, {"movers", "movers"}};
 
 static void print_row(const char *what, const char *value)
 {
