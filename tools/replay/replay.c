@@ -170,6 +170,7 @@ static void set_options(const struct replay_setting *setting)
     set_option("POLICY", setting->policy);
     if (setting->backing) set_option("BACKING", setting->backing);
     set_option("DAEMON", setting->plans_beside ? "thread" : "inline");
+    set_size("MOVERS", setting->movers ? setting->movers : 1);
 }
 
 /* Samples the contents of evicted memory. Called by the core during a launch. */
