@@ -10,7 +10,6 @@
 #include "base/backing.h"
 #include "base/environment.h"
 #include "base/log.h"
-#include "base/option_table.h"
 #include "base/output.h"
 #include "base/text.h"
 
@@ -42,6 +41,7 @@ const struct sl_option_row sl_option_rows[] = {
 #define CTYPE_RULES const char *
 #define SL_OPTION(field_, type_, ...)                                                                        \
     _Static_assert(_Generic(((struct sl_options *)0)->field_, CTYPE_##type_ : 1, default : 0), #field_);
+#include "base/options.def"
 #undef SL_OPTION
 
 /* --- paths */

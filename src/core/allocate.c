@@ -2,13 +2,11 @@
 
 #include "base/log.h"
 #include "base/test_hooks.h"
-#include "core/blocks.h"
 #include "core/core.h"
 #include "core/feed.h"
 #include "core/late_frees.h"
 #include "core/learned.h"
 #include "core/room.h"
-#include "move/reuse.h"
 
 #define APART_TRIES 32
 

@@ -8,10 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/core.h"
-#include "core/policy.h"
 #include "device/backend.h"
-#include "move/stats.h"
-#include "move/streams.h"
 
 #define LAUNCHES_BETWEEN_LOOKS 64
 #define BETWEEN_LOOKS_NS 100000000u /* the driver may need some 100 us to answer */

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/options.h"
-#include "core/core.h"
 #include "core/feed.h"
 #include "core/learned.h"
 #include "core/planner.h"

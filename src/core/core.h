@@ -7,11 +7,11 @@
 #ifndef SLUICE_CORE_H
 #define SLUICE_CORE_H
 
-#include "core/blocks.h"
 #include "core/budget.h"
 #include "core/demand.h"
 #include "core/history.h"
 #include "core/host_share.h"
+#include "core/mapped.h"
 #include "core/monitor.h"
 #include "core/planning.h"
 #include "core/policy.h"

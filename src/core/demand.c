@@ -1,12 +1,7 @@
 #include "core/demand.h"
 
-#include "core/budget.h"
 #include "core/core.h"
-#include "core/history.h"
-#include "core/policy.h"
-#include "core/record.h"
 #include "move/steps.h"
-#include "move/streams.h"
 
 /* Without a plan, a part of the budget is kept free once launches lacked chunks: at least 1/SPARE_PART,
  * enough for LAUNCHES_TO_SPARE_FOR launches, and at most 1/MOST_SPARE_PART. */

@@ -3,7 +3,6 @@
 #include "core/core.h"
 #include "core/learned.h"
 #include "core/plan_fit.h"
-#include "core/record.h"
 #include "launch/extents.h"
 
 #define SYMBOLS_BETWEEN_UPDATES 64 /* keeps what others read of the run recent */
@@ -33,7 +32,7 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
     bool hit = sl_history_feed(history, symbol, stream, core->policy->plans && core->streams.count > 1);
     if (hit && history->interleaved && core->symbols.records[symbol].kind == SL_SYMBOL_LAUNCH)
         hit = sl_planning_knows(&core->planning, sl_interleaver_history(history->interleaver, stream));
-    sl_relayout_came(&core->planning.relayout, symbol);
+    if (core->planning.relayout.job) sl_relayout_follow(&core->planning.relayout, symbol);
     bool ended = sl_history_count(history, hit);
     if (!hit) {
         if (expected != SL_NONE && core->budget.pressure) { /* else no plan depends on it */

@@ -5,7 +5,6 @@
 
 #include "base/grow.h"
 #include "core/core.h"
-#include "launch/access.h"
 #include "move/migrator.h"
 #include "predict/durations.h"
 

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/room.h"
-#include "node/shares.h"
 #include "node/topology.h"
 
 #define AHEAD_MOST (256 * SL_MIB) /* the most that is claimed ahead of need; */

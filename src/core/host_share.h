@@ -6,7 +6,7 @@
  *   of ranks on the machine
  *   otherwise                    what the others have not claimed, and what is not kept for ranks
  *
- * node/shares.h has the rules. Each process claims what it needs in steps, under the lock of the page, and
+ * node/page.h has the rules. Each process claims what it needs in steps, under the lock of the page, and
  * gives back what it does not use. Each core of the process may use a part of the claim, which is the limit
  * of its placement. A core whose part is used up claims more; where there is no more, other cores give up
  * what they do not use (room.h).

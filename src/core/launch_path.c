@@ -8,15 +8,9 @@
 #include "base/test_hooks.h"
 #include "base/text.h"
 #include "core/core.h"
-#include "core/demand.h"
 #include "core/feed.h"
 #include "core/plan_fit.h"
-#include "core/record.h"
-#include "core/sample.h"
-#include "launch/access.h"
 #include "move/daemon.h"
-#include "move/reuse.h"
-#include "move/schedule.h"
 
 enum { FEW_CHUNKS = 64 };
 enum { MOST_LINES = 8 }; /* about launches beyond the budget */

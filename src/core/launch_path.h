@@ -3,7 +3,6 @@
 #ifndef SLUICE_LAUNCH_PATH_H
 #define SLUICE_LAUNCH_PATH_H
 
-#include "launch/footprint.h"
 #include "launch/launch.h"
 
 /* Call the first before the real call: it fetches the launch's chunks. It never fails: the worst case is a

@@ -13,7 +13,6 @@
 #include "base/output.h"
 #include "core/core.h"
 #include "core/learned_parts.h"
-#include "profile/profile.h"
 #include "trace/objects.h"
 #include "recording/recording.h"
 

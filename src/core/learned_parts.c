@@ -7,7 +7,6 @@
 
 #include "core/core.h"
 #include "launch/extents.h"
-#include "profile/profile.h"
 #include "trace/objects.h"
 
 #define PLACE_PASSES 4 /* at most, until every allocation gets the place of the last pass */

@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "core/core.h"
-#include "core/record.h"
 
 #define STEPS_TO_KEEP 8 /* a step measured by the device's clock is shown for so many more */
 

@@ -5,12 +5,7 @@
 #include "base/check.h"
 #include "base/test_hooks.h"
 #include "core/core.h"
-#include "core/planning.h"
-#include "core/record.h"
-#include "launch/access.h"
 #include "move/move_valid.h"
-#include "move/schedule.h"
-#include "move/stats.h"
 #include "move/steps.h"
 #include "plan/plan.h"
 

@@ -10,7 +10,6 @@
 #include "base/signals.h"
 #include "base/test_hooks.h"
 #include "move/steps.h"
-#include "plan/plan.h"
 
 enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
 #define SPARE ((uint32_t)8) /* a flag beside the state: there is work for spare time */

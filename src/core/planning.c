@@ -7,10 +7,7 @@
 #include "core/plan_fit.h"
 #include "core/core.h"
 #include "core/planner.h"
-#include "core/record.h"
 #include "launch/extents.h"
-#include "move/schedule.h"
-#include "move/stats.h"
 #include "move/steps.h"
 
 #define LAUNCHES_BETWEEN_PLANS 16 /* the least number of launches between the begins of two plans */

@@ -12,11 +12,9 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "core/core.h"
-#include "core/history.h"
 #include "move/migrator.h"
 #include "move/transfer.h"
 #include "recording/recording.h"
-#include "trace/events.h"
 #include "trace/tensor_names.h"
 #include "trace/trace_write.h"
 

@@ -4,10 +4,11 @@
 #ifndef SLUICE_RELAYOUT_H
 #define SLUICE_RELAYOUT_H
 
-#include "core/layout_job.h"
+#include "base/types.h"
 
 struct sl_core;
 struct sl_history;
+struct sl_layout_job;
 struct sl_planner;
 
 struct sl_relayout {
@@ -20,6 +21,7 @@ struct sl_relayout {
     uint32_t failed;           /* tries in a row of which it was not */
     struct sl_layout_job *job; /* the planner's, or it waits to be applied; NULL: none */
     bool drop;                 /* the job's result is of no use */
+    bool at_begin;             /* the program came to the begin of the job's period since sl_relayout_go_on */
 };
 
 /* Whether to call sl_relayout now. */
@@ -29,11 +31,8 @@ bool sl_relayout_is_due(const struct sl_relayout *relayout, struct sl_history *h
  * With a planner that has a thread, that one looks for them. */
 void sl_relayout(struct sl_relayout *relayout, struct sl_core *core, struct sl_planner *planner);
 
-/* A symbol was fed. */
-static inline void sl_relayout_came(const struct sl_relayout *relayout, sl_symbol symbol)
-{
-    if (relayout->job) sl_layout_job_came(relayout->job, symbol);
-}
+/* A symbol was fed. Precondition: there is a job. */
+void sl_relayout_follow(struct sl_relayout *relayout, sl_symbol symbol);
 /* Predicts the new places that the planner found, if the program is at the begin of their period. */
 void sl_relayout_go_on(struct sl_relayout *relayout, const struct sl_planner *planner);
 

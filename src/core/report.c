@@ -11,7 +11,6 @@
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "base/options.h"
 #include "base/output.h"
 #include "base/signals.h"
 #include "core/core.h"

@@ -11,7 +11,6 @@
 
 #include "base/options.h"
 #include "core/allocate.h"
-#include "core/blocks.h"
 #include "core/late_frees.h"
 #include "core/launch_path.h"
 #include "core/mapped.h"

@@ -4,12 +4,6 @@
 
 #include "base/clock.h"
 #include "core/core.h"
-#include "core/demand.h"
-#include "core/history.h"
-#include "core/record.h"
-#include "move/migrator.h"
-#include "move/stats.h"
-#include "move/streams.h"
 #include "trace/trace_write.h"
 
 #define SAMPLES 512

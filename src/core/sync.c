@@ -6,7 +6,6 @@
 #include "core/core.h"
 #include "core/feed.h"
 #include "core/late_frees.h"
-#include "device/backend.h"
 #include "trace/trace_write.h"
 
 /* The last launch; UINT64_MAX if a launch has begun that may reach the driver only later. */

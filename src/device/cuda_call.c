@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
-#include "device/backend.h"
 
 static _Atomic bool several; /* more than one backend exists, or existed */
 

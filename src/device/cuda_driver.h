@@ -19,7 +19,6 @@
     X(get_error_name,        "cuGetErrorName",                    6000,  true,  (CUresult error, const char **name))            \
     X(device_get_attribute,  "cuDeviceGetAttribute",              2000,  true,  (int *value, CUdevice_attribute attribute, CUdevice device)) \
     X(device_get_name,       "cuDeviceGetName",                   2000,  false, (char *name, int bytes, CUdevice device))        \
-    X(device_total_mem,      "cuDeviceTotalMem_v2",               3020,  true,  (size_t *bytes, CUdevice device))               \
     X(ctx_get_current,       "cuCtxGetCurrent",                   4000,  true,  (CUcontext *context))                           \
     X(ctx_set_current,       "cuCtxSetCurrent",                   4000,  true,  (CUcontext context))                            \
     X(ctx_push_current,      "cuCtxPushCurrent_v2",               4000,  true,  (CUcontext context))                            \
@@ -34,9 +33,7 @@
     X(mem_host_get_device_pointer, "cuMemHostGetDevicePointer_v2", 3020, false, (CUdeviceptr *out, void *address, unsigned flags)) \
     X(mem_advise,            "cuMemAdvise_v2",                    12020, true,  (CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation location)) \
     X(mem_prefetch,          "cuMemPrefetchAsync_v2",             12020, true,  (CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream)) \
-    X(mem_prefetch_batch,    "cuMemPrefetchBatchAsync",           13000, false, (CUdeviceptr *addresses, size_t *bytes, size_t count, CUmemLocation *locations, size_t *location_starts, size_t location_count, unsigned long long flags, CUstream stream)) \
     X(mem_discard_batch,     "cuMemDiscardBatchAsync",            13000, false, (CUdeviceptr *addresses, size_t *bytes, size_t count, unsigned long long flags, CUstream stream)) \
-    X(mem_discard_prefetch_batch, "cuMemDiscardAndPrefetchBatchAsync", 13000, false, (CUdeviceptr *addresses, size_t *bytes, size_t count, CUmemLocation *locations, size_t *location_starts, size_t location_count, unsigned long long flags, CUstream stream)) \
     X(stream_create,         "cuStreamCreateWithPriority",        5050,  true,  (CUstream *stream, unsigned flags, int priority)) \
     X(stream_destroy,        "cuStreamDestroy_v2",                4000,  true,  (CUstream stream))                              \
     X(stream_wait_event,     "cuStreamWaitEvent",                 3020,  true,  (CUstream stream, CUevent event, unsigned flags)) \

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/types.h"
 
 /* --- host memory */
 

@@ -3,8 +3,8 @@
 #define SLUICE_ACCESS_H
 
 #include "launch/extents.h"
-#include "launch/footprint.h"
 #include "launch/kernels.h"
+#include "launch/launch.h"
 #include "launch/pointer_tables.h"
 #include "launch/symbols.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "memory/points.h"
 
 /* Beyond MANY_RANGES ranges the oldest free is queried every FREES_BETWEEN_QUESTIONS frees: memory
  * that is never used again would otherwise keep its events. */

@@ -5,7 +5,6 @@
 
 #include "base/grow.h"
 #include "base/test_hooks.h"
-#include "device/backend.h"
 #include "memory/behind.h"
 #include "memory/frees.h"
 

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/plan_choose.h"
-
 /* The schedule is the result of a simulation: launches one after the other, evictions in order through one
  * queue, requests through another, each once its frame is free. An eviction in the queue is "queued".
  *

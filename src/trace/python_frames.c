@@ -1,11 +1,112 @@
 #include "trace/python_frames.h"
 
 #include <dlfcn.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/test_hooks.h"
-#include "trace/python_end.h"
+
+/* --- the end of the interpreter: it then frees what it knows of its threads, also of those that are inside
+ * calls of C, without a word to them. */
+
+#define LONGEST_NS 1000000000u
+
+/* PyMethodDef */
+struct method {
+    const char *name;
+    void *(*call)(void *self, void *arguments);
+    int takes;
+    const char *help;
+};
+enum { TAKES_NOTHING = 4 }; /* METH_NOARGS */
+
+/* Functions of Python, by the names that Python gives them. */
+static struct {
+    int (*is_initialized)(void);
+    int (*add_pending_call)(int (*function)(void *), void *argument);
+    void *(*import)(const char *name);
+    void *(*new_function)(struct method *method, void *self, void *module);
+    void *(*call_method)(void *object, const char *name, const char *format, ...);
+    void *(*build)(const char *format, ...);
+    void (*clear_error)(void);
+    void (*release)(void *object);
+} ending;
+static bool registers;
+static atomic_bool asked, ends;
+static atomic_uint holders;
+
+bool sl_python_find(const char *name, void *function)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    memcpy(function, &found, sizeof found);
+    return found;
+}
+
+/* Looks for the functions of Python that are needed. Returns whether there is an interpreter. */
+static bool open_end(void)
+{
+    registers = sl_python_find("Py_AddPendingCall", &ending.add_pending_call) &&
+                sl_python_find("PyImport_ImportModule", &ending.import) &&
+                sl_python_find("PyCFunction_NewEx", &ending.new_function) &&
+                sl_python_find("PyObject_CallMethod", &ending.call_method) &&
+                sl_python_find("Py_BuildValue", &ending.build) &&
+                sl_python_find("PyErr_Clear", &ending.clear_error) &&
+                sl_python_find("Py_DecRef", &ending.release);
+    return sl_python_find("Py_IsInitialized", &ending.is_initialized);
+}
+
+/* Called by `atexit`. Holders never wait for the GIL. */
+static void *wait_for_holders(void *self, void *arguments)
+{
+    (void)self, (void)arguments;
+    atomic_store(&ends, true);
+    for (uint64_t begin = sl_clock_ns(CLOCK_MONOTONIC);
+         atomic_load(&holders) && sl_clock_ns(CLOCK_MONOTONIC) - begin < LONGEST_NS;)
+        sched_yield();
+    return ending.build("");
+}
+
+/* With the GIL, in Python's main thread. */
+static int register_end(void *unused)
+{
+    (void)unused;
+    static struct method method = {"sluice", wait_for_holders, TAKES_NOTHING, NULL};
+    void *module = ending.import("atexit"),
+         *function = module ? ending.new_function(&method, NULL, NULL) : NULL,
+         *result = function ? ending.call_method(module, "register", "O", function) : NULL;
+    if (!result) ending.clear_error();
+    void *const objects[] = {result, function, module};
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        if (objects[i]) ending.release(objects[i]);
+    return 0;
+}
+
+bool sl_python_hold(void)
+{
+    if (!ending.is_initialized || !ending.is_initialized()) return false;
+    atomic_fetch_add(&holders, 1);
+    if (atomic_load(&ends) || !ending.is_initialized()) {
+        sl_python_release();
+        return false;
+    }
+    if (registers && !atomic_load_explicit(&asked, memory_order_relaxed) && !atomic_exchange(&asked, true) &&
+        ending.add_pending_call(register_end, NULL))
+        atomic_store(&asked, false);
+    return true;
+}
+
+void sl_python_release(void)
+{
+    atomic_fetch_sub(&holders, 1);
+}
+
+void sl_python_after_fork(void)
+{
+    atomic_store(&holders, 0);
+}
 
 /* --- strings */
 
@@ -148,7 +249,7 @@ void sl_python_frames_open(void)
     void *thread = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     const char *description = dlsym(RTLD_DEFAULT, "_PyRuntime");
     python.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
-    if (!thread || !python.code_type || !sl_python_end_open()) return;
+    if (!thread || !python.code_type || !open_end()) return;
     memcpy(&python.thread, &thread, sizeof thread);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (*version >> 16 == (3u << 8 | layouts[i].minor) && is_as_it_says(&layouts[i], description))

@@ -43,4 +43,18 @@ void sl_python_text(const char *object, unsigned minor, char *out, size_t room);
  * the table ends before it. `table`: `bytes` bytes of a location table. */
 uint32_t sl_python_line(const uint8_t *table, size_t bytes, uint32_t first_line, uint64_t offset);
 
+/* Sets *function, a pointer to a function, to Python's of this name. False: there is none. May wait for a
+ * thread that loads a library. */
+bool sl_python_find(const char *name, void *function);
+
+/* Whether an interpreter runs; until sl_python_release it frees nothing of its threads then: its end waits,
+ * for a second at most. The first call has Python register this in the module `atexit`, between two of its
+ * instructions; until then, and for a program that clears what is registered there, the end does not wait.
+ * After the end of a process's first interpreter it is always false. Thread-safe; needs no GIL. */
+bool sl_python_hold(void);
+void sl_python_release(void);
+
+/* In a child after fork: holders of other threads do not exist. */
+void sl_python_after_fork(void);
+
 #endif

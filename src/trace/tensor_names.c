@@ -1,6 +1,5 @@
 #include "trace/tensor_names.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -8,7 +7,6 @@
 
 #include "base/clock.h"
 #include "trace/events.h"
-#include "trace/python_end.h"
 #include "trace/python_frames.h"
 #include "trace/trace_write.h"
 
@@ -84,20 +82,15 @@ static struct {
 } python;
 static atomic_bool usable;
 
-static bool find(const char *name, void *function)
-{
-    void *found = dlsym(RTLD_DEFAULT, name);
-    memcpy(function, &found, sizeof found);
-    return found;
-}
-
 void sl_tensor_names_open(void)
 {
-    usable = sl_python_frames_known() && find("Py_AddPendingCall", &python.add_pending_call) &&
-             find("PyRun_StringFlags", &python.run) && find("PyDict_New", &python.dictionary) &&
-             find("PyDict_GetItemString", &python.item) && find("PyUnicode_AsUTF8", &python.text) &&
-             find("PyDict_Clear", &python.empty) && find("PyErr_Clear", &python.clear_error) &&
-             find("Py_DecRef", &python.release);
+    usable =
+        sl_python_frames_known() && sl_python_find("Py_AddPendingCall", &python.add_pending_call) &&
+        sl_python_find("PyRun_StringFlags", &python.run) &&
+        sl_python_find("PyDict_New", &python.dictionary) &&
+        sl_python_find("PyDict_GetItemString", &python.item) &&
+        sl_python_find("PyUnicode_AsUTF8", &python.text) && sl_python_find("PyDict_Clear", &python.empty) &&
+        sl_python_find("PyErr_Clear", &python.clear_error) && sl_python_find("Py_DecRef", &python.release);
 }
 
 /* Reads a number and the space after it; false: there is none. */

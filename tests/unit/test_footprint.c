@@ -1,6 +1,6 @@
 /* What graphs may touch: breaks if an address of a part is lost, listed twice for one parameter, or if two
  * graphs that differ are taken for one. */
-#include "launch/footprint.h"
+#include "launch/launch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "base/option_table.h"
 #include "base/options.h"
 
 static char *text; /* what was printed last */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/option_table.h"
+#include "base/options.h"
 #include "core_fixture.h"
 #include "move/steps.h"
 

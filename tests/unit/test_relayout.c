@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "core/forecast.h"
-#include "core/layout_job.h"
 #include "core/planner.h"
 #include "core/relayout.h"
 #include "core_fixture.h"
@@ -367,7 +366,7 @@ static void a_thread_looks_for_places_meanwhile(void **state)
         assert_int_equal(own->done, 0);
     }
     begin_search(own, planner);
-    sl_layout_job_is_at_begin(own->job);
+    own->at_begin = false;
     uint64_t strays = core->history.strays;
     take_lists();
     sl_relayout_go_on(own, planner);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "node/shares.h"
+#include "node/page.h"
 
 static struct sl_node_table table;
 

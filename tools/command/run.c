@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/environment.h"
-#include "base/option_table.h"
 #include "base/options.h"
 #include "base/output.h"
 #include "move/stats.h"

@@ -1,4 +1,4 @@
-#include "launch/footprint.h"
+#include "launch/launch.h"
 
 #include <stdlib.h>
 #include <string.h>
