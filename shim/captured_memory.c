@@ -183,7 +183,7 @@ bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUd
     uint64_t given;
     enum sl_status status = known ? SL_OK : add_capture(&where);
     if (status == SL_OK && !(memory = calloc(1, sizeof *memory))) status = SL_ERR_NO_MEMORY;
-    if (status == SL_OK) status = sl_runtime_alloc(bytes, sl_site_here(call.caller), 0, &given);
+    if (status == SL_OK) status = sl_runtime_alloc(bytes, sl_site_here(call.caller), 0, NULL, &given);
     if (status == SL_OK) {
         *memory = (struct sl_captured_memory){.address = given, .bytes = bytes};
         if (add_memory(where.id, memory)) {

@@ -23,7 +23,7 @@ bool sl_memory_status(enum sl_status status, CUresult *result)
 bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, CUresult *result)
 {
     uint64_t given;
-    enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), 0, &given);
+    enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), 0, NULL, &given);
     if (status == SL_OK) *address = given;
     return sl_memory_status(status, result);
 }

@@ -68,8 +68,8 @@ static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, C
     if (!sl_is_no(captures)) return false; /* the driver knows what it is */
     if (!sl_pool_take(number, bytes)) return true;
     uint64_t given;
-    enum sl_status status = sl_runtime_alloc_async(bytes, sl_site_here(call.caller), number,
-                                                   sl_work_stream(call, stream), &given);
+    enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), number,
+                                             &(sl_stream){sl_work_stream(call, stream)}, &given);
     if (status == SL_OK)
         *address = given;
     else

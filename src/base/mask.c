@@ -133,12 +133,6 @@ static size_t user_information(const char *at)
     return at[bytes] == '@' ? bytes : 0;
 }
 
-/* The bytes of a value within an argument. */
-static size_t value_bytes(const char *at)
-{
-    return strcspn(at, "&;,\"'}) \t\n");
-}
-
 /* Behind the name of a secret: spaces, quotes, and the words that say how a token is to be used. */
 static size_t before_value(const char *at)
 {
@@ -187,7 +181,7 @@ static bool find(const char *begin, const char *at, size_t *shown, size_t *hidde
     if (!bytes || !is_secret_name(name, bytes)) return false;
     *shown = 1 + before_value(at + 1);
     *hidden = name == begin || (name > begin && begin[0] == '-') ? strcspn(at + *shown, "&\n")
-                                                                 : value_bytes(at + *shown);
+                                                                 : strcspn(at + *shown, "&;,\"'}) \t\n");
     if (!strncmp(at, "://", 3)) return false;
     return *hidden > 0 && !is_plain_value(at + *shown, *hidden);
 }

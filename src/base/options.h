@@ -90,13 +90,6 @@ bool sl_options_overwrite(void);
 /* Parses a size such as "8G", "1.5GiB", "512m", "4096" into bytes. False: anything else, or overflow. */
 bool sl_parse_size(const char *text, uint64_t *out);
 
-/* The environment name for a command-line flag of `sluice run` without its dashes ("budget"), or NULL. A flag
- * without a value (verbose) raises its variable by one each time it is given. */
-const char *sl_options_env_for_flag(const char *flag, bool *takes_value);
-/* The flags in the table's order; NULL beyond the last. */
-const char *sl_options_flag(size_t index);
-/* Whether the variable `env` names a file. */
-bool sl_options_is_path(const char *env);
 /* Whether `value` is allowed for the variable `env`; if not, `allowed` describes the allowed values. */
 bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes);
 
@@ -110,9 +103,6 @@ bool sl_options_expand(const char *template, char *out, size_t out_bytes);
 /* The process's rank in a distributed job, in decimal digits; NULL: no launcher has set one. */
 const char *sl_options_rank(void);
 
-/* Prints the table: one line for each option (SLUICE_VERBOSE=2, `sluice run --help`), or Markdown
- * (docs/options.md). */
-void sl_options_print(FILE *to, bool markdown);
 /* Prints the values in force, one line each. */
 void sl_options_print_values(FILE *to, const struct sl_options *values);
 

@@ -132,35 +132,18 @@ static enum sl_status alloc_once(struct sl_core *core, uint64_t bytes, uint64_t 
     return status;
 }
 
-/* Makes room at other cores' expense: waits for their late frees and collects what they claimed. True: try
- * again. */
-static bool make_room(const struct sl_core *core)
-{
-    return sl_late_frees_hurry() | sl_host_room_collect(core);
-}
-
-static enum sl_status alloc(uint64_t bytes, uint64_t site, uint32_t tag, const sl_stream *stream,
-                            uint64_t *address)
+enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, const sl_stream *stream,
+                                uint64_t *address)
 {
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
     look_at_frees(core);
     enum sl_status status = alloc_once(core, bytes, site, tag, stream, address);
-    if (status == SL_ERR_NO_MEMORY && make_room(core))
+    /* Other cores make room: their late frees are waited for, and what they claimed is collected. */
+    if (status == SL_ERR_NO_MEMORY && sl_late_frees_hurry() | sl_host_room_collect(core))
         status = alloc_once(core, bytes, site, tag, stream, address);
     if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
     return status;
-}
-
-enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
-{
-    return alloc(bytes, site, tag, NULL, address);
-}
-
-enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t tag, sl_stream stream,
-                                      uint64_t *address)
-{
-    return alloc(bytes, site, tag, &stream, address);
 }
 
 /* A chunk without allocations whose dead content is in host memory: after a discard, its next use need not
@@ -202,12 +185,12 @@ static uint32_t slot_at(const struct sl_core *core, uint64_t address)
 
 /* How an allocation is freed, and what became of it. */
 struct ending {
-    enum { ANY, PLAIN, BLOCK, REPORTED } what;
+    enum sl_free_what what;
     const sl_stream *stream;     /* in whose order; NULL: in none */
     struct sl_allocation *freed; /* may be NULL */
     uint64_t address, bytes;     /* out */
     struct sl_chunk_range range; /* out */
-    bool divided;                /* out: ANY is a mapping that is divided into blocks, which end one by one */
+    bool divided; /* out: SL_FREE_ANY is a mapping that is divided into blocks, which end one by one */
 };
 
 /* The slot of the live allocation that begins at `address` and may end so, or SL_NONE. Precondition: the
@@ -215,13 +198,13 @@ struct ending {
 static uint32_t slot_to_end(struct sl_core *core, uint64_t address, struct ending *ending)
 {
     struct sl_allocation mapping;
-    ending->divided =
-        ending->what == ANY && sl_blocks_find(&core->blocks, address, &mapping) && mapping.address == address;
+    ending->divided = ending->what == SL_FREE_ANY && sl_blocks_find(&core->blocks, address, &mapping) &&
+                      mapping.address == address;
     uint32_t s = ending->divided ? SL_NONE : slot_at(core, address);
     if (s == SL_NONE) return SL_NONE;
     const struct sl_slot *slot = &core->placement.slots[s];
-    if (ending->what == PLAIN && (slot->mapped || slot->block)) return SL_NONE;
-    if (ending->what == REPORTED && sl_block_is_kept(core, s)) return SL_NONE;
+    if (ending->what == SL_FREE_PLAIN && (slot->mapped || slot->block)) return SL_NONE;
+    if (ending->what == SL_FREE_REPORTED && sl_block_is_kept(core, s)) return SL_NONE;
     if (ending->freed) *ending->freed = describe(slot);
     return s;
 }
@@ -290,9 +273,10 @@ static enum sl_status free_now(struct sl_core *core, uint64_t address, enum sl_f
     return free_at_points(core, address, points, ending);
 }
 
-enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reported)
+enum sl_status sl_core_free(struct sl_core *core, uint64_t address, enum sl_free_what what,
+                            enum sl_free_when when, struct sl_allocation *freed)
 {
-    return free_now(core, address, SL_FREE_NOW, &(struct ending){.what = reported ? REPORTED : BLOCK});
+    return free_now(core, address, when, &(struct ending){.what = what, .freed = freed});
 }
 
 /* Frees the blocks of the divided mapping that begins at `address`, then the mapping. */
@@ -303,13 +287,12 @@ static enum sl_status free_blocks(struct sl_core *core, uint64_t address, struct
     do {
         sl_lock(&core->order);
         bool divided = sl_blocks_find(&core->blocks, address, &found) && found.address == address;
-        if (divided) sl_blocks_release(&core->blocks, address);
         block = divided ? sl_blocks_next(core, address) : 0;
         if (divided && !block) sl_blocks_end(core, address);
         sl_host_part_changed(&core->host);
         sl_unlock(&core->order);
         if (!divided) return SL_ERR_INVALID;
-        if (block) sl_core_free(core, block, false);
+        if (block) sl_core_free(core, block, SL_FREE_BLOCK, SL_FREE_NOW, NULL);
     } while (block);
     if (freed) *freed = found;
     return SL_OK;
@@ -319,18 +302,10 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 {
     struct sl_core *core = sl_core_of(address);
     if (!core) return SL_OK; /* after the stop the memory is freed with the process */
-    struct ending ending = {.what = ANY, .freed = freed};
+    struct ending ending = {.what = SL_FREE_ANY, .freed = freed};
     SL_TEST_DELAY(FREE);
     enum sl_status status = free_now(core, address, SL_FREE_NOW, &ending);
     return ending.divided ? free_blocks(core, address, freed) : status;
-}
-
-enum sl_status sl_runtime_free_plain(uint64_t address, enum sl_free_when when, struct sl_allocation *freed)
-{
-    struct sl_core *core = sl_core_of(address);
-    if (!core) return SL_OK;
-    SL_TEST_DELAY(FREE);
-    return free_now(core, address, when, &(struct ending){.what = PLAIN, .freed = freed});
 }
 
 /* CU_STREAM_PER_THREAD has no handle by which another thread could record an open point, so its point is
@@ -352,7 +327,7 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
 {
     struct sl_core *core = sl_core_of(address);
     if (!core) return SL_OK;
-    struct ending ending = {.what = PLAIN, .stream = &stream, .freed = freed};
+    struct ending ending = {.what = SL_FREE_PLAIN, .stream = &stream, .freed = freed};
     struct sl_free_stream where = {.handle = stream};
     struct sl_points *points = NULL;
     SL_TEST_DELAY(FREE);

@@ -18,15 +18,13 @@ struct sl_allocation {
 /* Allocates `bytes` > 0 bytes, aligned to at least 512 bytes. `site` from sl_site_here. SL_ERR_NO_MEMORY
  * becomes CUDA_ERROR_OUT_OF_MEMORY. SL_ERR_UNSUPPORTED: the memory is not managed (the core has stopped,
  * the policy is off, a rule asks for device memory, or host memory has no room and the device has, see
- * room.h). Then the shim allocates from the driver and calls sl_runtime_driver_gave afterwards. */
-enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address);
+ * room.h). Then the shim allocates from the driver and calls sl_runtime_driver_gave afterwards. `stream` (may
+ * be NULL), which must accept work: only work that follows the call in its order may use the memory; the
+ * stream waits for the memory's earlier users. */
+enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, const sl_stream *stream,
+                                uint64_t *address);
 
-/* The same in the order of `stream`, which must accept work: only work that follows the call in that order
- * may use the memory. The stream waits for the memory's earlier users. */
-enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t tag, sl_stream stream,
-                                      uint64_t *address);
-
-/* Frees memory of the two functions above and describes it in *freed (may be NULL). The next owner uses
+/* Frees memory of the function above and describes it in *freed (may be NULL). The next owner uses
  * the memory only after all work that was issued to any stream before this call. SL_ERR_INVALID: `address`
  * is in our arenas, but no allocation starts there. After the stop every call succeeds and leaves *freed
  * alone. Precondition: sl_runtime_owns(address). */
@@ -37,8 +35,6 @@ enum sl_free_when {
     SL_FREE_IDLE, /* while no work is queued; else SL_ERR_UNSUPPORTED, and *freed describes what is not freed
                    */
 };
-/* The same for memory that the program did not map (SL_ERR_INVALID). */
-enum sl_status sl_runtime_free_plain(uint64_t address, enum sl_free_when when, struct sl_allocation *freed);
 /* The same in the order of `stream`, which must accept work: the next owner of the memory waits only for
  * work that was issued to that stream before this call. */
 enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed);
@@ -71,11 +67,17 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found);
  * and with a profile those of the next run too. Returns the site; 0: none. */
 uint64_t sl_runtime_must_be_device(uint64_t address);
 
-/* sl_runtime_free for one allocation or block (blocks.h), but not for a mapping that is divided into
- * blocks. `reported`: the framework reported it, so free it only if it is a block that no graph may write
- * to. For src/core/ only. */
+/* sl_runtime_free for a part of what it frees; SL_ERR_INVALID: the address begins something else. For
+ * src/core/ only. */
+enum sl_free_what {
+    SL_FREE_ANY,
+    SL_FREE_PLAIN,    /* an allocation that the program did not map */
+    SL_FREE_BLOCK,    /* an allocation or a block (mapped.h), but not a mapping that is divided into blocks */
+    SL_FREE_REPORTED, /* the framework reported its end: only a block that no graph may write to */
+};
 struct sl_core;
-enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reported);
+enum sl_status sl_core_free(struct sl_core *core, uint64_t address, enum sl_free_what what,
+                            enum sl_free_when when, struct sl_allocation *freed);
 
 /* Clears and sets bits in the tag of the live allocation that holds `address`. False: there is none. */
 bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set);

@@ -135,21 +135,16 @@ static uint64_t taken_by_others(const struct sl_budget *budget, uint64_t free_by
     return gone > known ? gone - known : 0;
 }
 
-static void say_lost(uint64_t taken_bytes, uint64_t budget_bytes)
-{
-    char taken[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
-    sl_warn_once("others took %s of the device since the start: the budget is %s from now on",
-                 sl_bytes_text(taken_bytes, taken), sl_bytes_text(budget_bytes, budget));
-}
-
 /* Whether the budget shrank. Precondition: the order lock is held. */
 static bool lose(struct sl_budget *budget, uint64_t taken_bytes)
 {
+    char taken[SL_BYTES_TEXT], now[SL_BYTES_TEXT];
     uint64_t left = sl_budget_beside(budget->bytes, budget->watch.free_at_start, taken_bytes);
     if (budget->bytes - left <= atomic_load(&budget->watch.lost_bytes)) return false;
     atomic_store(&budget->watch.lost_bytes, budget->bytes - left);
     SL_CHECK_ALL(sl_budget_is_valid(budget));
-    say_lost(taken_bytes, left);
+    sl_warn_once("others took %s of the device since the start: the budget is %s from now on",
+                 sl_bytes_text(taken_bytes, taken), sl_bytes_text(left, now));
     return true;
 }
 

@@ -216,13 +216,3 @@ void sl_demand_give_way(struct sl_demand *demand)
     if (migrator->movers) sl_migrator_wait_host(migrator, &migrator->out, atomic_load(&migrator->out.given));
     end(&fetching);
 }
-
-bool sl_demand_is_short(const struct sl_demand *demand)
-{
-    return demand->core->budget.pressure && demand->core->policy->plans;
-}
-
-void sl_demand_leave_to_driver(struct sl_demand *demand, const sl_chunk *chunks, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) sl_migrator_hand_to_driver(&demand->core->migrator, chunks[i]);
-}

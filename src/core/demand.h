@@ -45,14 +45,7 @@ uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *l
  * the movers that do it. Enqueues: the order lock must not be held. */
 void sl_demand_give_way(struct sl_demand *demand);
 
-/* Whether memory is short and the policy plans, so that durations of launches matter. */
-bool sl_demand_is_short(const struct sl_demand *demand);
-
 /* Whether one of the chunks is not resident, at least in part. */
 bool sl_demand_lacking(const struct sl_demand *demand, const sl_chunk *chunks, uint32_t count);
-
-/* The driver moves memory: it fetches the chunks itself when the launch uses them. Caller holds the order
- * lock. */
-void sl_demand_leave_to_driver(struct sl_demand *demand, const sl_chunk *chunks, uint32_t count);
 
 #endif

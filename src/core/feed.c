@@ -52,7 +52,7 @@ void sl_core_forget(struct sl_core *core)
     if (core->learned) sl_learned_forget(core->learned);
     sl_planning_cancel(&core->planning, SL_CANCEL_FORGOTTEN);
     sl_history_forget(&core->history);
-    sl_monitor_forget(&core->monitor);
+    core->monitor.differs = false; /* its symbols are gone */
     sl_symbols_clear(&core->symbols);
     sl_samples_forget(&core->sampling);
     sl_relayout_forget(&core->planning.relayout);

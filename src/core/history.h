@@ -110,11 +110,6 @@ static inline bool sl_history_feed(struct sl_history *history, sl_symbol symbol,
 
 /* The symbol just counted was not predicted, or not as planned. */
 void sl_history_break(struct sl_history *history);
-/* The number of symbols of which fewer than SL_ODD_SYMBOLS were mispredicted. */
-static inline uint64_t sl_history_nearly_predicted(const struct sl_history *history)
-{
-    return history->fed - history->broken_at[history->breaks % SL_ODD_SYMBOLS];
-}
 /* The number of symbols since the allocation before which `few` others strayed, at most SL_LAST_STRAYS - 1.
  */
 static inline uint64_t sl_history_nearly_in_place(const struct sl_history *history, uint64_t few)

@@ -381,8 +381,3 @@ void sl_host_share_end(struct sl_host_share *share)
     sl_node_leave(&share->node);
     pthread_mutex_unlock(&share->lock);
 }
-
-void sl_host_share_after_fork(struct sl_host_share *share)
-{
-    sl_node_forget(&share->node);
-}

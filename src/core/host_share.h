@@ -67,8 +67,6 @@ void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *o
                          const struct sl_backend *device, uint64_t most_bytes);
 /* The process uses no host memory any more: leaves the page. */
 void sl_host_share_end(struct sl_host_share *share);
-/* In a child after fork: drops the parent's registration. */
-void sl_host_share_after_fork(struct sl_host_share *share);
 
 /* Any thread. The first looks again what host memory there is if the last look was long ago, and returns the
  * bytes that no core has claimed. The second gives the program `bytes` bytes to pin; false: half of the

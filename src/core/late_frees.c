@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/test_hooks.h"
 #include "core/core.h"
 
 struct late_free {
@@ -80,10 +81,13 @@ static bool add(const struct sl_core *owner, uint64_t address, uint32_t users)
 enum sl_status sl_runtime_free_everywhere(uint64_t address, enum sl_free_when when,
                                           struct sl_allocation *freed)
 {
-    struct sl_core *core = sl_cores_are_several() ? sl_core_of(address) : NULL;
-    if (core && !sl_runtime_find(address, freed)) return SL_ERR_INVALID; /* also if it was freed already */
-    uint32_t users = core ? users_beside(core) : 0;
-    if (!users) return sl_runtime_free_plain(address, when, freed);
+    struct sl_core *core = sl_core_of(address);
+    if (!core) return SL_OK;
+    bool several = sl_cores_are_several();
+    if (several && !sl_runtime_find(address, freed)) return SL_ERR_INVALID; /* also if it was freed already */
+    uint32_t users = several ? users_beside(core) : 0;
+    SL_TEST_DELAY(FREE);
+    if (!users) return sl_core_free(core, address, SL_FREE_PLAIN, when, freed);
     if (when == SL_FREE_IDLE && has_work(core)) return SL_ERR_UNSUPPORTED;
     if (!hide(core, address, true, freed)) return SL_ERR_INVALID;
     if (!add(core, address, users)) return SL_OK; /* no host memory for the list: the memory is never freed */
@@ -175,7 +179,8 @@ static bool look(bool waits)
     while (take(&taken)) {
         struct sl_core *owner = sl_core_numbered(taken.owner);
         any = true;
-        if (owner && hide(owner, taken.address, false, NULL)) sl_core_free(owner, taken.address, false);
+        if (owner && hide(owner, taken.address, false, NULL))
+            sl_core_free(owner, taken.address, SL_FREE_BLOCK, SL_FREE_NOW, NULL);
     }
     atomic_store(&late.looking, false);
     return any;

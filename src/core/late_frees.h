@@ -15,8 +15,8 @@
 
 struct sl_core;
 
-/* As sl_runtime_free_plain, for memory that work on any device may use. With one core it is the same. `freed`
- * must not be NULL. Enqueues. */
+/* As sl_runtime_free, for memory that the program did not map (SL_ERR_INVALID), and that work on any device
+ * may use. `freed` must not be NULL. Enqueues. */
 enum sl_status sl_runtime_free_everywhere(uint64_t address, enum sl_free_when when,
                                           struct sl_allocation *freed);
 

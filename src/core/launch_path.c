@@ -73,11 +73,6 @@ static uint64_t use_chunks(struct sl_core *core, struct launch_context *context)
     return remote_bytes_used;
 }
 
-static const char *launch_name(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
-{
-    return kernel ? core->scanner.kernels.kernels[kernel].name : sl_launch_kind_text(launch->kind);
-}
-
 /* A line for the first launch beyond the budget, and for each one that needs more than those before, up to
  * MOST_LINES: the last line's remedy is enough for all so far. Precondition: the order lock is held. */
 static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
@@ -98,14 +93,19 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 static bool is_to_fetch(struct sl_core *core, const struct launch_context *context, bool *oversize)
 {
     if (core->policy->memory == SL_MEMORY_PAGED) {
-        sl_demand_leave_to_driver(&core->demand, context->chunks, context->chunk_count);
+        /* The driver moves memory: it fetches the chunks itself when the launch uses them. */
+        for (uint32_t i = 0; i < context->chunk_count; i++)
+            sl_migrator_hand_to_driver(&core->migrator, context->chunks[i]);
         return false;
     }
     uint64_t own = sl_demand_own_bytes(&core->demand, context->chunks, context->chunk_count);
     bool planned = atomic_load(&core->schedule.active);
     *oversize = own > sl_budget_bytes(&core->budget);
     if (*oversize) {
-        say_oversize(core, launch_name(core, context->launch, context->kernel), own);
+        say_oversize(core,
+                     context->kernel ? core->scanner.kernels.kernels[context->kernel].name
+                                     : sl_launch_kind_text(context->launch->kind),
+                     own);
         return !planned; /* the plan provides for this launch and uses the frames for other chunks */
     }
     if (planned && core->schedule.steps.histories) {
@@ -256,20 +256,14 @@ static void conclude(struct sl_core *core, struct launch_context *context)
             sl_sample_begin(&core->sampling, launch, context->symbol, context->kernel, context->resident);
 }
 
-/* A driver that has ended refuses everything, and no kernel runs. */
-static void say_if(const struct sl_core *core, enum sl_status status)
-{
-    if (status && sl_core_numbered(core->number) == core)
-        sl_warn_once("the driver refuses every wait: a kernel may use memory before its last user is done");
-}
-
 /* Makes the stream wait for freed memory and fetches, in front of the launch. */
 static void enqueue_waits(struct sl_core *core, struct launch_context *context)
 {
     struct sl_launch *launch = context->launch;
-    if (sl_joins_any(&context->joining))
-        say_if(core, sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream,
-                                   context->beside));
+    if (sl_joins_any(&context->joining) &&
+        sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream, context->beside) &&
+        sl_core_numbered(core->number) == core) /* else the driver has ended, and no kernel runs */
+        sl_warn_once("the driver refuses every wait: a kernel may use memory before its last user is done");
     if (context->beside) return;
     if (context->in_sequence)
         sl_stall_wait(&core->sampling, context->stall, launch->stream, context->in_sequence);
@@ -391,8 +385,8 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
 /* A launch that the driver refused used nothing, but its chunks are resident. */
 void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
 {
-    struct sl_core *core = sl_core_still(launch->core);
-    if (!core || !launch->tick) return;
+    struct sl_core *core = launch->core;
+    if (!core || sl_core_numbered(core->number) != core || !launch->tick) return;
     SL_TEST_DELAY(LAUNCH_GIVEN);
     if (launch->state) sl_sample_end(&core->sampling, launch->state, launch, ok);
     if (launch->meets_peers && ok) sl_core_met_peers(core, launch);

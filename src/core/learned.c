@@ -178,16 +178,12 @@ void sl_learned_close(struct sl_learned *learned)
     free(learned);
 }
 
-static bool is_chunk_size(uint64_t bytes)
-{
-    return bytes >= SL_BLOCK_BYTES && bytes <= SL_GIB && !(bytes & (bytes - 1));
-}
-
 struct sl_profile_wanted sl_learned_wanted(const struct sl_learned *learned)
 {
     struct sl_profile_wanted wanted = {0};
     if (learned && !learned->device) wanted = learned->file->wanted;
-    if (!is_chunk_size(wanted.chunk_bytes)) wanted.chunk_bytes = 0;
+    uint64_t chunk = wanted.chunk_bytes;
+    if (chunk < SL_BLOCK_BYTES || chunk > SL_GIB || chunk & (chunk - 1)) wanted.chunk_bytes = 0;
     return wanted;
 }
 

@@ -164,12 +164,6 @@ static uint64_t end_of(const struct sl_divided *mapping)
     return mapping->address + mapping->bytes;
 }
 
-/* The program mapped it after the last launch began, so no launch can have used it. */
-static bool is_new_mapping(const struct sl_core *core, const struct sl_slot *slot)
-{
-    return slot->live && slot->mapped && slot->mapped_at == core->history.ticks.now + 1;
-}
-
 static bool add_mapping(struct sl_blocks *blocks, const struct sl_slot *slot)
 {
     uint32_t index = 0;
@@ -202,8 +196,11 @@ static bool divide_all(struct sl_core *core, uint64_t address, uint64_t end)
         const struct sl_divided *mapping = mapping_at(&core->blocks, at);
         if (!mapping) {
             uint32_t s = sl_place_find(&core->placement, at);
-            if (s == SL_NONE || !is_new_mapping(core, &core->placement.slots[s]) || !divide(core, s))
-                return false;
+            const struct sl_slot *slot = s == SL_NONE ? NULL : &core->placement.slots[s];
+            /* If it was mapped after the last launch began, no launch can have used it. */
+            bool is_new =
+                slot && slot->live && slot->mapped && slot->mapped_at == core->history.ticks.now + 1;
+            if (!is_new || !divide(core, s)) return false;
             continue;
         }
         if (mapping->whole) return false;
@@ -227,9 +224,10 @@ uint32_t *sl_blocks_tag(const struct sl_blocks *blocks, uint64_t address)
     return mapping ? &mapping->tag : NULL;
 }
 
-uint64_t sl_blocks_next(const struct sl_core *core, uint64_t address)
+uint64_t sl_blocks_next(struct sl_core *core, uint64_t address)
 {
-    const struct sl_divided *mapping = mapping_at(&core->blocks, address);
+    struct sl_divided *mapping = mapping_at(&core->blocks, address);
+    mapping->whole = false;
     for (uint64_t at = address; at < end_of(mapping); at += SL_GRANULE_BYTES) {
         uint32_t s = sl_place_find(&core->placement, at);
         if (s != SL_NONE) return core->placement.slots[s].address;
@@ -243,11 +241,6 @@ void sl_blocks_end(struct sl_core *core, uint64_t address)
     sl_placement_unpromise(&core->placement, mapping->bytes);
     sl_ranges_remove(&core->blocks.by_address, address);
     mapping->bytes = 0;
-}
-
-void sl_blocks_release(struct sl_blocks *blocks, uint64_t address)
-{
-    mapping_at(blocks, address)->whole = false;
 }
 
 /* --- blocks */
@@ -351,5 +344,5 @@ void sl_runtime_block_returned(uint64_t address)
 {
     struct sl_core *core = sl_core_of(address);
     if (!core || core->placement.noted || !sl_arena_owns(address)) return;
-    sl_core_free(core, address, true); /* does nothing if no block begins there */
+    sl_core_free(core, address, SL_FREE_REPORTED, SL_FREE_NOW, NULL); /* if a block begins there */
 }

@@ -64,12 +64,11 @@ void sl_runtime_block_returned(uint64_t address);
 bool sl_blocks_find(const struct sl_blocks *blocks, uint64_t address, struct sl_allocation *found);
 /* The tag of that mapping; NULL: there is none. */
 uint32_t *sl_blocks_tag(const struct sl_blocks *blocks, uint64_t address);
-/* The address of the first block in the divided mapping that begins at `address`; 0: there is none. */
-uint64_t sl_blocks_next(const struct sl_core *core, uint64_t address);
+/* The divided mapping that begins at `address` is about to end: its blocks may be freed even if graphs may
+ * write to them. Returns the address of the first one; 0: there is none. */
+uint64_t sl_blocks_next(struct sl_core *core, uint64_t address);
 /* Ends the divided mapping that begins at `address`. Precondition: no block is left in it. */
 void sl_blocks_end(struct sl_core *core, uint64_t address);
-/* The mapping is about to end: its blocks may be freed even if graphs may write to them. */
-void sl_blocks_release(struct sl_blocks *blocks, uint64_t address);
 /* Whether `s` must not be freed on a report: it is not a block's slot, or part of it lies where everything is
  * live. */
 bool sl_block_is_kept(const struct sl_core *core, uint32_t s);

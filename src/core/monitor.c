@@ -243,11 +243,6 @@ void sl_monitor_mispredicted(struct sl_core *core, sl_symbol expected, sl_symbol
     SET(mispredicted_event, core->history.fed);
 }
 
-void sl_monitor_forget(struct sl_monitor *monitor)
-{
-    monitor->differs = false;
-}
-
 /* --- the page */
 
 void sl_monitor_begin(struct sl_core *core)

@@ -53,8 +53,6 @@ void sl_monitor_update(struct sl_core *core);
 void sl_monitor_step(struct sl_core *core);
 /* Symbol `came` was fed last, instead of `expected`. */
 void sl_monitor_mispredicted(struct sl_core *core, sl_symbol expected, sl_symbol came);
-/* The core's symbols are forgotten. */
-void sl_monitor_forget(struct sl_monitor *monitor);
 
 /* In a child after fork: the page is the parent's. No lock. */
 void sl_monitor_leave(struct sl_core *core);

@@ -20,6 +20,7 @@
 
 #include "move/stats.h"
 
+#define SL_MONITOR_MAGIC "SLMONIT\n"
 #define SL_MONITOR_VERSION 5
 #define SL_MONITOR_DEVICES 32 /* as SL_MOST_CORES */
 #define SL_MONITOR_FOLDER "/dev/shm"
@@ -54,20 +55,15 @@ void sl_monitor_page_leave(void);
  * time for each entry. */
 void sl_monitor_page_write(uint32_t device, const struct sl_stats *stats);
 
-/* --- for readers */
+/* --- for readers (tools/top/page.h) */
 
-struct sl_monitor_record {
-    uint64_t process, user; /* user: the number of the one to whom the page belongs */
-    char program[32], rank[16];
-    uint32_t devices;                            /* number of entries below */
-    uint32_t numbers[SL_MONITOR_DEVICES];        /* of the devices in the process */
-    struct sl_stats figures[SL_MONITOR_DEVICES]; /* their published part */
+struct sl_monitor_page {
+    struct sl_monitor_head head;
+    struct sl_monitor_entry entries[SL_MONITOR_DEVICES];
 };
 
-/* Reads the page to which `path` leads. SL_ERR_IO with errno: there is none any more, or, EPERM, it is
- * another user's; SL_ERR_FORMAT: not such a page; SL_ERR_VERSION: of another version. Texts are terminated.
- */
-enum sl_status sl_monitor_read(const char *path, struct sl_monitor_record *out);
+/* Opens the page of a running process for reading. -1 with errno; EPERM: it is another user's. */
+int sl_monitor_open(const char *path, uint64_t *user);
 
 /* Calls `each` with each path in `folder` that is named like one of the user's pages, of running processes or
  * not, in this PID namespace; root gets everybody's. */

@@ -22,12 +22,6 @@ static uint64_t duration_ns(const struct sl_period_items *m, size_t at)
     return 1 + sl_durations_ns(&m->core->sampling.durations, m->symbols[at], record_of(m, at)->kernel);
 }
 
-/* Chunks that are pinned or mapped by the program take no other allocations. */
-static bool is_left_alone(const struct sl_chunk_record *chunk)
-{
-    return chunk->pinned || chunk->group == SL_GROUP_MAPPED;
-}
-
 static uint32_t bin_for(struct sl_period_items *m, sl_chunk c)
 {
     if (m->bin_of[c] == SL_NONE) {
@@ -72,7 +66,9 @@ static bool add_allocation(struct sl_period_items *m, uint32_t name, uint32_t s,
     if (most <= SL_TINY_BYTES || slot->pinned || slot->mapped || slot->block) return true;
     sl_chunk c = sl_arena_chunk(arena, address);
     uint64_t offset = address & (arena->chunk_bytes - 1);
-    if (c == SL_NONE || is_left_alone(sl_arena_record(arena, c))) return true;
+    const struct sl_chunk_record *chunk = c == SL_NONE ? NULL : sl_arena_record(arena, c);
+    /* Chunks that are pinned or mapped by the program take no other allocations. */
+    if (!chunk || chunk->pinned || chunk->group == SL_GROUP_MAPPED) return true;
     uint32_t first = m->count, more = (uint32_t)((offset + left - 1) >> arena->chunk_shift);
     for (uint32_t i = 0; i <= more; i++) {
         uint64_t bytes = left < arena->chunk_bytes - offset ? left : arena->chunk_bytes - offset;

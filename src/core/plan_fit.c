@@ -229,11 +229,6 @@ static void compare(struct plan_switch *t, sl_chunk c)
     }
 }
 
-static void compare_all(struct plan_switch *t)
-{
-    for (size_t c = 0; c < t->job->input.chunk_count; c++) compare(t, (sl_chunk)c);
-}
-
 /* Compares the chunks that should have been fetched by now, and a part of the others, whose differences
  * nothing else corrects. */
 static void compare_some(struct plan_switch *t)
@@ -305,7 +300,7 @@ void sl_plan_switch(const struct sl_planning *planning, struct sl_plan_job *job,
     if (follows && !t.launch)
         compare_some(&t);
     else
-        compare_all(&t);
+        for (size_t c = 0; c < job->input.chunk_count; c++) compare(&t, (sl_chunk)c);
     fetch_lacking(&t);
     promise_frames(&t);
     sl_schedule_switch(&planning->core->schedule, &job->steps, planning->core->history.ticks.now, job->out,

@@ -69,7 +69,7 @@ static void make_next(struct sl_planner *planner)
     struct sl_plan_job *job = &planner->job;
     sl_plan_job_free(job);
     *job = planner->next;
-    job->input.hurried = !planner->here && sl_pace_hurries(&planner->pace);
+    job->input.hurried = !planner->here && planner->pace.owed_ns > 0;
     sl_plan_job_make(job);
     SL_TEST_DELAY(PLAN);
     if (job->status || job->plan.seconds_ns == 0) return;

@@ -60,7 +60,8 @@ void sl_plan_job_free(struct sl_plan_job *job); /* zeroes it; accepts a zeroed o
 
 struct sl_pace {
     uint64_t plans;
-    double owed_ns; /* processor time of the last search that this share has not covered yet; never below 0 */
+    double owed_ns; /* processor time of the last search that this share has not covered yet; never below 0.
+                       While there is some, the next plan is made without a search */
 };
 
 /* A plan that serves `served_ns` took `cpu_ns` of processor time. `hurried`: it was made without a search. */
@@ -70,12 +71,6 @@ static inline void sl_pace_made(struct sl_pace *pace, uint64_t cpu_ns, double se
     if (!hurried) pace->owed_ns = (double)cpu_ns;
     pace->owed_ns -= SL_PACE_SHARE * served_ns;
     if (pace->owed_ns < 0) pace->owed_ns = 0;
-}
-
-/* Whether the next plan has to be made without a search. */
-static inline bool sl_pace_hurries(const struct sl_pace *pace)
-{
-    return pace->owed_ns > 0;
 }
 
 #endif

@@ -54,13 +54,6 @@ static bool judge(struct sl_planning *planning)
     return sl_history_believed(&planning->core->history) >= planned + LEAST_BELIEVED;
 }
 
-/* Whether a plan may be begun while none is active. Plans that followed another one do not count: such plans
- * often end where mispredictions happen. */
-static bool may_begin_anew(const struct sl_planning *planning)
-{
-    return planning->core->history.ticks.now >= planning->begun_anew_at + LAUNCHES_BETWEEN_PLANS;
-}
-
 /* The first plan of a profile is made before the first launch needs it. */
 static bool is_first_of_profile(const struct sl_planning *planning)
 {
@@ -110,8 +103,11 @@ static bool find_time(struct sl_planning *planning)
     const struct sl_schedule *schedule = &planning->core->schedule;
     sl_tick now = planning->core->history.ticks.now;
     if (is_first_of_profile(planning)) return true;
+    /* While none is active, plans that followed another one do not count: such plans often end where
+     * mispredictions happen. */
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
-        return may_begin_anew(planning) && judge(planning) && !delay_first(planning);
+        return now >= planning->begun_anew_at + LAUNCHES_BETWEEN_PLANS && judge(planning) &&
+               !delay_first(planning);
     if (planning->planner && relays_now(planning)) return judge(planning);
     size_t serve = schedule->steps.serve,
            lead = planning->lead_eighths ? serve * planning->lead_eighths / EIGHTHS : 1;

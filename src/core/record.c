@@ -217,13 +217,6 @@ char *sl_record_command(void)
     return command;
 }
 
-static void write_command(struct sl_recorder *recorder)
-{
-    char *command = sl_record_command();
-    if (command) metadata(recorder, "command=%s", command);
-    free(command);
-}
-
 void sl_record_start(struct sl_recorder *recorder, const struct sl_stats *stats,
                      const struct sl_backend *backend)
 {
@@ -237,7 +230,9 @@ void sl_record_start(struct sl_recorder *recorder, const struct sl_stats *stats,
     if (device.name[0]) metadata(recorder, "device=%s", device.name);
     if (device.driver_version)
         metadata(recorder, "driver=%d.%d", device.driver_version / 1000, device.driver_version % 1000 / 10);
-    write_command(recorder);
+    char *command = sl_record_command();
+    if (command) metadata(recorder, "command=%s", command);
+    free(command);
 }
 
 /* Numbers of the run. The first ones are also written while it goes on. */

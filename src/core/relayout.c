@@ -227,8 +227,8 @@ static bool repeats(struct sl_history *history, size_t period)
 {
     if (!history->vary)
         return history->streak >= period && period == sl_predictor_distance(history->predictor);
-    return sl_history_nearly_predicted(history) >= period &&
-           sl_history_nearly_in_place(history, period / PART_THAT_MAY_STRAY) >= period &&
+    uint64_t few_odd = history->fed - history->broken_at[history->breaks % SL_ODD_SYMBOLS];
+    return few_odd >= period && sl_history_nearly_in_place(history, period / PART_THAT_MAY_STRAY) >= period &&
            sl_history_believed(history) >= period;
 }
 

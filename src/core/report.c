@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/forked.h"
 #include "base/log.h"
 #include "base/output.h"
 #include "base/signals.h"
@@ -19,11 +18,7 @@
 
 #define BETWEEN_WRITES_NS 20000000
 
-#define PAGES(bytes) (((bytes) + SL_PAGE_BYTES - 1) / SL_PAGE_BYTES * SL_PAGE_BYTES)
-#define HEADER_BYTES PAGES(sizeof(struct sl_live))
-#define STATS_BYTES PAGES(SL_FIGURES_BYTES)
-#define ITERATIONS_BYTES (SL_MAX_ITERATIONS * sizeof(struct sl_counts))
-#define FILE_BYTES (HEADER_BYTES + STATS_BYTES + PAGES(ITERATIONS_BYTES))
+#define FILE_BYTES (SL_LIVE_ITERATIONS_AT + SL_LIVE_ITERATIONS_BYTES)
 
 static const struct sl_file_kind live_kind = SL_FILE_KIND("not of this kind", SL_LIVE_MAGIC);
 
@@ -142,11 +137,11 @@ static void write_live(const struct sl_core *core, const struct sl_stats *copy)
     for (uint64_t i = live.written; i <= copy->iteration; i++) {
         struct sl_counts counts;
         sl_words_copy(&counts, &core->stats.iterations[i], sizeof(counts));
-        off_t at = (off_t)(HEADER_BYTES + STATS_BYTES + i * sizeof(counts));
+        off_t at = (off_t)(SL_LIVE_ITERATIONS_AT + i * sizeof(counts));
         if (!sl_output_put_at(live.file.fd, &counts, sizeof(counts), at)) return;
     }
     live.written = copy->iteration;
-    if (sl_output_put_at(live.file.fd, sl_figures_of(copy), SL_FIGURES_BYTES, HEADER_BYTES) &&
+    if (sl_output_put_at(live.file.fd, sl_figures_of(copy), SL_FIGURES_BYTES, SL_LIVE_STATS_AT) &&
         live.header.state == SL_LIVE_SEEN)
         write_header(SL_LIVE_COUNTED);
 }
@@ -242,8 +237,6 @@ void sl_report_leave(void)
     live.path[0] = 0;
 }
 
-/* --- for the reader */
-
 uint64_t sl_process_began(pid_t process)
 {
     char path[32], text[1024];
@@ -258,74 +251,4 @@ uint64_t sl_process_began(pid_t process)
     if (!at || strlen(at) < 4 || at[2] == 'Z' || at[2] == 'X') return 0;
     for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
     return at ? strtoull(at, NULL, 10) : 0;
-}
-
-static bool read_at(int fd, void *to, size_t bytes, off_t at)
-{
-    return pread(fd, to, bytes, at) == (ssize_t)bytes;
-}
-
-/* Terminates the texts, which may lack an end in a damaged file. */
-static void end_texts(struct sl_live *header)
-{
-    header->version[sizeof(header->version) - 1] = 0;
-    header->program[sizeof(header->program) - 1] = 0;
-    header->stats[sizeof(header->stats) - 1] = 0;
-    header->log[sizeof(header->log) - 1] = 0;
-}
-
-/* What the totals have beyond the iterations that are over belongs to the current one: it may have been
- * written before the totals, or go on meanwhile. */
-static void complete_iteration(struct sl_stats *stats)
-{
-    uint64_t *last = (uint64_t *)&stats->iterations[stats->iteration];
-    sl_words_copy(last, &stats->total, sizeof(stats->total));
-    for (uint64_t i = 0; i < stats->iteration; i++) {
-        const uint64_t *before = (const uint64_t *)&stats->iterations[i];
-        for (size_t field = 0; field < sizeof(stats->total) / sizeof(*last); field++)
-            last[field] -= before[field] < last[field] ? before[field] : last[field];
-    }
-}
-
-static enum sl_status read_parts(int fd, struct sl_live_record *record)
-{
-    struct sl_live *header = &record->live;
-    struct sl_stats *stats = &record->stats;
-    if (!read_at(fd, header, sizeof(*header), 0) ||
-        memcmp(header->magic, SL_LIVE_MAGIC, sizeof(header->magic)) != 0)
-        return SL_ERR_FORMAT;
-    end_texts(header);
-    if (strcmp(header->version, SLUICE_VERSION) != 0 || header->header_bytes != sizeof(struct sl_live) ||
-        header->stats_bytes != SL_FIGURES_BYTES || header->iterations != SL_MAX_ITERATIONS)
-        return SL_ERR_VERSION;
-    if (sl_stats_init(stats) != SL_OK) return SL_ERR_NO_MEMORY;
-    if (!read_at(fd, sl_figures_of(stats), SL_FIGURES_BYTES, HEADER_BYTES) ||
-        !read_at(fd, stats->iterations, ITERATIONS_BYTES, HEADER_BYTES + STATS_BYTES))
-        return SL_ERR_FORMAT;
-    sl_stats_end_texts(stats);
-    if (stats->iteration >= SL_MAX_ITERATIONS) stats->iteration = SL_MAX_ITERATIONS - 1;
-    complete_iteration(stats);
-    record->running =
-        header->process_began && sl_process_began((pid_t)header->process) == header->process_began;
-    return SL_OK;
-}
-
-enum sl_status sl_live_read(const char *path, struct sl_live_record **out)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) return SL_ERR_IO;
-    struct sl_live_record *record = calloc(1, sizeof(*record));
-    enum sl_status status = record ? read_parts(fd, record) : SL_ERR_NO_MEMORY;
-    close(fd);
-    if (status == SL_OK)
-        *out = record;
-    else
-        sl_live_free(record);
-    return status;
-}
-
-void sl_live_free(struct sl_live_record *record)
-{
-    if (record) sl_stats_close(&record->stats);
-    free(record);
 }

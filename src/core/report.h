@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <sys/types.h>
 
+#include "base/forked.h"
 #include "base/options.h"
 #include "move/stats.h"
 
@@ -33,7 +34,7 @@ void sl_report_end(const struct sl_core *core);
 /* In a child after fork, or before the core is freed: leaves the live file as it is. */
 void sl_report_leave(void);
 
-/* --- for readers of the live file */
+/* --- the live file, for its readers (tools/command/live.h) */
 
 #define SL_LIVE_MAGIC "SLLIVE\r\n"
 
@@ -56,16 +57,11 @@ struct sl_live {
     char stats[PATH_MAX], log[PATH_MAX]; /* paths after expansion; "": none */
 };
 
-struct sl_live_record {
-    struct sl_live live;
-    struct sl_stats stats;
-    bool running; /* the process still exists */
-};
-
-/* Reads the file. *out is freed with sl_live_free. SL_ERR_IO with errno; SL_ERR_FORMAT: not a file of this
- * kind; SL_ERR_VERSION: another build's; SL_ERR_NO_MEMORY. */
-enum sl_status sl_live_read(const char *path, struct sl_live_record **out);
-void sl_live_free(struct sl_live_record *record);
+/* Behind it, each at a whole page: the figures, and those of each iteration. */
+#define SL_LIVE_PAGES(bytes) (((bytes) + SL_PAGE_BYTES - 1) / SL_PAGE_BYTES * SL_PAGE_BYTES)
+#define SL_LIVE_STATS_AT SL_LIVE_PAGES(sizeof(struct sl_live))
+#define SL_LIVE_ITERATIONS_AT (SL_LIVE_STATS_AT + SL_LIVE_PAGES(SL_FIGURES_BYTES))
+#define SL_LIVE_ITERATIONS_BYTES SL_LIVE_PAGES(SL_MAX_ITERATIONS * sizeof(struct sl_counts))
 
 /* When the process began, as process_began; 0: it does not exist, or is a zombie. */
 uint64_t sl_process_began(pid_t process);

@@ -64,11 +64,6 @@ struct sl_core *sl_core_of(uint64_t address)
     return sl_core_numbered(number);
 }
 
-struct sl_core *sl_core_still(struct sl_core *core)
-{
-    return core && sl_core_numbered(core->number) == core ? core : NULL;
-}
-
 struct sl_core *sl_core_at_rest(uint64_t address)
 {
     uint32_t number = 0;
@@ -120,12 +115,6 @@ static bool remove_core(struct sl_core *core)
     struct sl_core *only = core;
     atomic_compare_exchange_strong(&running.only, &only, NULL);
     return atomic_exchange(&running.at[core->number], NULL) != NULL;
-}
-
-/* The core has stopped, but its memory exists. */
-static void rest_core(struct sl_core *core)
-{
-    atomic_store(&running.at_rest[core->number], core);
 }
 
 /* In a child after fork: no core runs or rests. */
@@ -309,7 +298,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
     if (device_gone) sl_host_part_end(&core->host);
     sl_unlock(&core->order);
     pthread_setcancelstate(cancel_state, NULL);
-    if (!device_gone) rest_core(core);
+    if (!device_gone) atomic_store(&running.at_rest[core->number], core);
 }
 
 void sl_runtime_stop(bool device_gone)
@@ -330,7 +319,7 @@ void sl_runtime_after_fork(void)
     forget_cores();
     sl_trace_emit_to(NULL, NULL);
     sl_report_leave();
-    sl_host_share_after_fork(&sl_process_share);
+    sl_node_forget(&sl_process_share.node); /* the parent's registration */
     for (uint32_t c = 0; c < sl_cores_started(); c++) {
         struct sl_core *core = sl_core_started(c);
         sl_monitor_leave(core);

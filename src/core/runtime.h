@@ -72,7 +72,7 @@ bool sl_runtime_device_bytes(uint64_t *bytes);
  * so on. Chunks are evicted for it at the next launch. */
 void sl_runtime_charge(int64_t bytes);
 void sl_runtime_charge_to(uint32_t number, int64_t bytes); /* for another core than the thread's */
-/* The driver was asked instead of sl_runtime_alloc or sl_runtime_alloc_async (allocate.h), and what it gave
+/* The driver was asked instead of sl_runtime_alloc (allocate.h), and what it gave
  * is charged. Usually reads one thread-local variable. */
 void sl_runtime_driver_gave(void);
 
@@ -169,8 +169,6 @@ bool sl_cores_owner(uint64_t address, uint32_t *number);
 struct sl_core *sl_core_running(void);
 struct sl_core *sl_core_of(uint64_t address);
 struct sl_core *sl_core_numbered(uint32_t number);
-/* `core` if it runs, else NULL. Accepts NULL. */
-struct sl_core *sl_core_still(struct sl_core *core);
 /* The stopped core whose memory `address` is, as long as that memory exists; else NULL. */
 struct sl_core *sl_core_at_rest(uint64_t address);
 

@@ -84,18 +84,13 @@ static bool count_for_trace(struct sl_sampling *sampling, const struct sl_symbol
     return false;
 }
 
-/* All collectives are traced: they are few and long, and ranks are compared by them. */
-static bool is_traced_collective(const struct sl_sampler *sampler, const struct sl_launch *launch)
-{
-    return sampler->every && launch->kind == SL_LAUNCH_COLLECTIVE;
-}
-
 /* Returns whether planning needs a sample of this symbol, and counts it as begun. The distance between
  * samples of well-known symbols is random, so that they do not hit the same launches in each iteration. */
 static bool begin_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
 {
     struct sl_sampler *sampler = sampling->sampler;
-    if (!sl_demand_is_short(&sampling->core->demand) || sampling->core->history.streak < SL_STEADY_STREAK)
+    const struct sl_core *core = sampling->core;
+    if (!core->budget.pressure || !core->policy->plans || core->history.streak < SL_STEADY_STREAK)
         return false;
     struct sl_duration *known = sl_durations_of(&sampling->durations, symbol);
     if (!known || known->begun_in == sampling->core->history.iterations + 1) return false;
@@ -191,7 +186,8 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
     const struct sl_backend *backend = &sampling->core->backend;
     struct sl_sampler *sampler = sampling->sampler;
     struct sl_symbol_record *known = &sampling->core->symbols.records[symbol];
-    bool collective = is_traced_collective(sampler, launch);
+    /* All collectives are traced: they are few and long, and ranks are compared by them. */
+    bool collective = sampler->every && launch->kind == SL_LAUNCH_COLLECTIVE;
     bool in_turn = !collective && count_for_trace(sampling, known, resident), traced = collective || in_turn;
     if (sampler->refused || (!traced && !(resident && begin_for_plan(sampling, symbol)))) return NULL;
     if (atomic_load_explicit(&sampling->core->streams.captures, memory_order_relaxed)) return NULL;

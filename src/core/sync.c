@@ -8,13 +8,6 @@
 #include "core/late_frees.h"
 #include "trace/trace_write.h"
 
-/* The last launch; UINT64_MAX if a launch has begun that may reach the driver only later. */
-static sl_tick all_submitted(const struct sl_core *core)
-{
-    return sl_ticks_submitted(&core->history.ticks) == core->history.ticks.now ? core->history.ticks.now
-                                                                               : UINT64_MAX;
-}
-
 struct sl_sync_mark sl_runtime_synchronizing(void)
 {
     struct sl_core *core = sl_core_running();
@@ -22,7 +15,10 @@ struct sl_sync_mark sl_runtime_synchronizing(void)
     if (!core) return mark;
     sl_frees_flush(&core->reuse.frees); /* later frees get a point of their own */
     sl_lock(&core->order);
-    mark = (struct sl_sync_mark){.tick = all_submitted(core), .frees = sl_frees_now(&core->reuse.frees)};
+    /* Unknown if a launch has begun that may reach the driver only later. */
+    bool known = sl_ticks_submitted(&core->history.ticks) == core->history.ticks.now;
+    mark.tick = known ? core->history.ticks.now : UINT64_MAX;
+    mark.frees = sl_frees_now(&core->reuse.frees);
     sl_unlock(&core->order);
     return mark;
 }

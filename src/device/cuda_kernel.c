@@ -112,26 +112,6 @@ static uint64_t module_of(const struct sl_cuda_driver *driver, uint64_t function
     return (uintptr_t)module;
 }
 
-static CUresult ask_for_name(const struct sl_cuda_driver *driver, uint64_t function, enum sl_handle_kind kind,
-                             const char **name)
-{
-    return kind == SL_HANDLE_KERNEL ? driver->kernel_get_name(name, (CUkernel)function)
-                                    : driver->func_get_name(name, (CUfunction)function);
-}
-
-static CUresult ask_for_parameter(const struct sl_cuda_driver *driver, uint64_t function,
-                                  enum sl_handle_kind kind, uint32_t index, size_t *offset, size_t *bytes)
-{
-    return kind == SL_HANDLE_KERNEL ? driver->kernel_get_param_info((CUkernel)function, index, offset, bytes)
-                                    : driver->func_get_param_info((CUfunction)function, index, offset, bytes);
-}
-
-static bool says_parameters(const struct sl_cuda_driver *driver)
-{
-    return driver->func_get_param_info && driver->kernel_get_param_info && driver->func_get_name &&
-           driver->kernel_get_name;
-}
-
 static enum sl_status ask_for_layout(const struct sl_cuda_driver *driver, uint64_t function,
                                      struct sl_kernel_layout *out)
 {
@@ -141,12 +121,16 @@ static enum sl_status ask_for_layout(const struct sl_cuda_driver *driver, uint64
         sl_log(SL_LOG_INFO, "a kernel is launched whose handle came from a call that is not followed");
         return SL_ERR_UNSUPPORTED;
     }
-    if (ask_for_name(driver, function, kind, &name) != CUDA_SUCCESS || !name) return SL_ERR_UNSUPPORTED;
+    bool library = kind == SL_HANDLE_KERNEL;
+    CUresult result = library ? driver->kernel_get_name(&name, (CUkernel)function)
+                              : driver->func_get_name(&name, (CUfunction)function);
+    if (result != CUDA_SUCCESS || !name) return SL_ERR_UNSUPPORTED;
     snprintf(out->name, sizeof out->name, "%s", name);
     for (out->parameter_count = 0; out->parameter_count < SL_MAX_PARAMETERS; out->parameter_count++) {
         size_t offset, bytes;
         uint32_t p = out->parameter_count;
-        CUresult result = ask_for_parameter(driver, function, kind, p, &offset, &bytes);
+        result = library ? driver->kernel_get_param_info((CUkernel)function, p, &offset, &bytes)
+                         : driver->func_get_param_info((CUfunction)function, p, &offset, &bytes);
         if (result == CUDA_ERROR_INVALID_VALUE) break; /* the driver gives no count: this is the end */
         if (result != CUDA_SUCCESS) return SL_ERR_UNSUPPORTED;
         out->offsets[p] = (uint32_t)offset;
@@ -159,7 +143,8 @@ static enum sl_status ask_for_layout(const struct sl_cuda_driver *driver, uint64
 enum sl_status sl_cuda_kernel_layout(const struct sl_cuda_driver *driver, uint64_t function,
                                      struct sl_kernel_layout *out)
 {
-    if (!says_parameters(driver)) {
+    if (!driver->func_get_param_info || !driver->kernel_get_param_info || !driver->func_get_name ||
+        !driver->kernel_get_name) {
         sl_warn_once("the driver is older than CUDA 12.4 and does not say kernels' parameters: what kernels "
                      "use stays in host memory, which is slow");
         return SL_ERR_UNSUPPORTED;

@@ -119,12 +119,6 @@ static struct sl_address_lists concatenated(const char *name, uint32_t count, co
     return (struct sl_address_lists){.parameter = 1, .lists = 1, .capacity = (uint32_t)before};
 }
 
-static struct sl_address_lists lists_of(const char *name, uint32_t parameter_count, const uint32_t *sizes)
-{
-    if (strstr(name, "multi_tensor_apply_kernel")) return tensor_lists(name, parameter_count, sizes);
-    return concatenated(name, parameter_count, sizes);
-}
-
 void sl_kernels_init(struct sl_kernels *kernels, const struct sl_backend *backend)
 {
     *kernels = (struct sl_kernels){.backend = backend, .count = 1};
@@ -213,7 +207,9 @@ uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layo
                                .meets_peers = sl_kernel_is_collective(layout->name),
                                .parameter_count = count,
                                .offsets = malloc(3 * count * sizeof *kernel.offsets + 1),
-                               .lists = lists_of(layout->name, count, layout->sizes)};
+                               .lists = strstr(layout->name, "multi_tensor_apply_kernel")
+                                            ? tensor_lists(layout->name, count, layout->sizes)
+                                            : concatenated(layout->name, count, layout->sizes)};
     if (kernel.offsets) {
         kernel.sizes = kernel.offsets + count;
         kernel.firsts = kernel.sizes + count;

@@ -56,13 +56,6 @@ static void insert(struct sl_frees *frees, uint32_t at, struct sl_freed range)
     frees->count++;
 }
 
-static void erase(struct sl_frees *frees, uint32_t from, uint32_t until)
-{
-    if (from == until) return;
-    memmove(&frees->ranges[from], &frees->ranges[until], (frees->count - until) * sizeof *frees->ranges);
-    frees->count -= until - from;
-}
-
 /* Removes [begin, end) from the list. */
 static void cut(struct sl_frees *frees, uint64_t begin, uint64_t end)
 {
@@ -83,7 +76,8 @@ static void cut(struct sl_frees *frees, uint64_t begin, uint64_t end)
     uint32_t until = at;
     for (; until < frees->count && frees->ranges[until].end <= end; until++)
         sl_points_release(frees, frees->ranges[until].points);
-    erase(frees, at, until);
+    memmove(&frees->ranges[at], &frees->ranges[until], (frees->count - until) * sizeof *frees->ranges);
+    frees->count -= until - at;
     if (at < frees->count && frees->ranges[at].begin < end) frees->ranges[at].begin = end;
 }
 

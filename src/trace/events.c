@@ -99,11 +99,6 @@ static uint32_t put(struct texts *in, const char *text, size_t bytes, uint32_t s
     return at;
 }
 
-static bool is_at(const char *place, const char *text, size_t bytes)
-{
-    return !strncmp(place, text, bytes) && !place[bytes];
-}
-
 static const char lost[] = SL_INTERN_LOST;
 
 static const char *keep(const char *text, uint32_t share)
@@ -122,7 +117,8 @@ static const char *keep(const char *text, uint32_t share)
             if (atomic_compare_exchange_strong(&in->places[slot % SLOTS], &place, own))
                 return in->space + own;
         }
-        if (is_at(in->space + place, text, bytes)) return in->space + place;
+        const char *there = in->space + place;
+        if (!strncmp(there, text, bytes) && !there[bytes]) return there;
     }
     return lost;
 }

@@ -114,20 +114,6 @@ void sl_python_after_fork(void)
 enum { TEXT_LENGTH = 16, STATE = 32 };
 enum { KIND_SHIFT = 2, KIND_MASK = 7, COMPACT = 1 << 5, ASCII = 1 << 6 };
 
-/* The characters follow the object's head, which has lost three members with 3.12. */
-static size_t data_offset(unsigned minor, bool ascii)
-{
-    if (minor < 12) return ascii ? 48 : 72;
-    return ascii ? 40 : 56;
-}
-
-static uint32_t character_at(const char *data, unsigned kind, uint64_t index)
-{
-    uint32_t character = 0;
-    memcpy(&character, data + index * kind, kind);
-    return character;
-}
-
 /* Encodes one character; returns its bytes. Surrogates stand for undecodable bytes and become ?. */
 static size_t encode(uint32_t character, char out[4])
 {
@@ -149,11 +135,15 @@ void sl_python_text(const char *object, unsigned minor, char *out, size_t room)
     memcpy(&state, object + STATE, sizeof state);
     unsigned kind = state >> KIND_SHIFT & KIND_MASK;
     if (!(state & COMPACT) || (kind != 1 && kind != 2 && kind != 4)) return;
-    const char *data = object + data_offset(minor, state & ASCII);
+    /* The characters follow the object's head, which has lost three members with 3.12. */
+    size_t head = state & ASCII ? 40 : 56;
+    const char *data = object + (minor < 12 ? head + (state & ASCII ? 8 : 16) : head);
     size_t used = strlen(out);
     for (uint64_t i = 0; i < length; i++) {
         char bytes[4];
-        size_t count = encode(character_at(data, kind, i), bytes);
+        uint32_t character = 0;
+        memcpy(&character, data + i * kind, kind);
+        size_t count = encode(character, bytes);
         if (used + count >= room) break;
         memcpy(out + used, bytes, count);
         used += count;
@@ -246,11 +236,10 @@ void sl_python_frames_open(void)
     const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");
     python.layout = NULL;
     if (!version) return;
-    void *thread = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     const char *description = dlsym(RTLD_DEFAULT, "_PyRuntime");
     python.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
-    if (!thread || !python.code_type || !open_end()) return;
-    memcpy(&python.thread, &thread, sizeof thread);
+    if (!sl_python_find("PyGILState_GetThisThreadState", &python.thread) || !python.code_type || !open_end())
+        return;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (*version >> 16 == (3u << 8 | layouts[i].minor) && is_as_it_says(&layouts[i], description))
             python.layout = &layouts[i];

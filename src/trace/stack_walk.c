@@ -165,11 +165,6 @@ static uint64_t read_place(uint64_t index)
     return atomic_load_explicit(&places[index], memory_order_relaxed);
 }
 
-static void write_place(uint64_t index, uint64_t place)
-{
-    atomic_store_explicit(&places[index], place, memory_order_relaxed);
-}
-
 static inline uint32_t recall(uint64_t address)
 {
     uint64_t mixed = mix(address), tag = mixed & (((uint64_t)1 << TAG_BITS) - 1),
@@ -186,7 +181,8 @@ static void remember(uint64_t address, uint32_t code)
     if (way_of(code) == NOT_KNOWN || address >> ADDRESS_BITS || recall(address) == code) return;
     uint64_t present = read_place(index);
     bool is_taken = present && present >> RULE_BITS != own >> RULE_BITS;
-    write_place(is_taken && !read_place(index ^ 1) ? index ^ 1 : index, own);
+    if (is_taken && !read_place(index ^ 1)) index ^= 1;
+    atomic_store_explicit(&places[index], own, memory_order_relaxed);
 }
 
 /* NOT_KNOWN: the rule is of a rarer kind, or too large. */

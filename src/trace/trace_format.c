@@ -69,24 +69,17 @@ static uint64_t unzigzag(uint64_t coded)
     return coded >> 1 ^ (0 - (coded & 1));
 }
 
-/* A moment is near the record's time, so the difference is shorter. 0 stays 0: no moment. */
-static uint64_t to_moment(const struct sl_event *event)
-{
-    return event->b ? zigzag(event->time_ns - event->b) + 1 : 0;
-}
-static uint64_t from_moment(uint64_t coded, uint64_t time_ns)
-{
-    return coded ? time_ns - unzigzag(coded - 1) : 0;
-}
-
 size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base, uint8_t *out)
 {
     uint8_t body[SL_TRACE_FIELDS * 10];
+    uint64_t b = event->b;
+    /* A moment is near the record's time, so the difference is shorter. 0 stays 0: no moment. */
+    if (b && has_moment_b(event->type)) b = zigzag(event->time_ns - b) + 1;
     const uint64_t fields[SL_TRACE_FIELDS] = {zigzag(event->tick - base->tick),
                                               zigzag(event->time_ns - base->time_ns),
                                               event->id,
                                               event->a,
-                                              has_moment_b(event->type) ? to_moment(event) : event->b,
+                                              b,
                                               event->c,
                                               event->d};
     unsigned named = text_after(event->type), count = named ? named : SL_TRACE_FIELDS;
@@ -124,13 +117,14 @@ size_t sl_trace_decode(const uint8_t *in, size_t available, struct sl_trace_base
     if (fields[2] > UINT32_MAX) return 0;
     base->tick += unzigzag(fields[0]);
     base->time_ns += unzigzag(fields[1]);
+    if (fields[4] && has_moment_b(in[0])) fields[4] = base->time_ns - unzigzag(fields[4] - 1);
     *event = (struct sl_event){.type = in[0],
                                .flags = in[1],
                                .id = (uint32_t)fields[2],
                                .tick = base->tick,
                                .time_ns = base->time_ns,
                                .a = fields[3],
-                               .b = has_moment_b(in[0]) ? from_moment(fields[4], base->time_ns) : fields[4],
+                               .b = fields[4],
                                .c = fields[5],
                                .d = fields[6]};
     if (named) {

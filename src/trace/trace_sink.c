@@ -114,11 +114,6 @@ static void compress(struct sl_trace_sink *sink)
     sl_trace_sink_begin_group(sink);
 }
 
-static bool fits(const struct sl_trace_sink *sink)
-{
-    return sink->end - sink->at >= sizeof(sink->block.header) + sink->block.header.stored_bytes;
-}
-
 /* Goes to the next segment, or back to the first. */
 static enum sl_status next_segment(struct sl_trace_sink *sink)
 {
@@ -140,7 +135,7 @@ static enum sl_status write_block(struct sl_trace_sink *sink, uint32_t thread)
                                           .thread = thread,
                                           .records_before = sink->records - sink->block_records};
     compress(sink);
-    if (!fits(sink)) {
+    if (sink->end - sink->at < sizeof(*header) + header->stored_bytes) {
         enum sl_status status = next_segment(sink);
         if (status) return status;
         compress(sink);

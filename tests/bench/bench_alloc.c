@@ -56,7 +56,8 @@ static double ordered_round(struct worker *w)
     uint64_t taken[LOOP], r = w->first_site * 77 + 1;
     double start = now_ns();
     for (int i = 0; i < LOOP; i++)
-        if (sl_runtime_alloc(size_of(next_random(&r)), w->first_site + r % SITES, 0, &taken[i])) exit(1);
+        if (sl_runtime_alloc(size_of(next_random(&r)), w->first_site + r % SITES, 0, NULL, &taken[i]))
+            exit(1);
     for (int i = 0; i < LOOP; i++)
         if (sl_runtime_free(taken[i], NULL)) exit(1);
     return (now_ns() - start) / LOOP;
@@ -69,7 +70,8 @@ static double random_round(struct worker *w)
     for (int i = 0; i < LOOP; i++) {
         uint64_t r = next_random(&w->random), *one = &w->live[(r >> 8) % w->live_count];
         if (sl_runtime_free(*one, NULL)) exit(1);
-        if (sl_runtime_alloc(size_of(next_random(&w->random)), w->first_site + r % SITES, 0, one)) exit(1);
+        if (sl_runtime_alloc(size_of(next_random(&w->random)), w->first_site + r % SITES, 0, NULL, one))
+            exit(1);
     }
     return (now_ns() - start) / LOOP;
 }
@@ -99,7 +101,7 @@ static void measure(int threads, bool ordered)
     uint64_t random = 42;
     for (int i = 0; i < LIVE; i++) {
         uint64_t bytes = size_of(next_random(&random));
-        if (sl_runtime_alloc(bytes, random % SITES, 0, &live[i])) exit(1);
+        if (sl_runtime_alloc(bytes, random % SITES, 0, NULL, &live[i])) exit(1);
     }
     double sum = 0;
     pthread_barrier_init(&together, NULL, (unsigned)threads);

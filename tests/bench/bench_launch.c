@@ -72,13 +72,13 @@ static void measure(const struct row *row)
         uint64_t address = ((uint64_t)1 << 40) + (uint64_t)p * SL_MIB; /* the driver's */
         if (sl_runtime_records_only())
             sl_runtime_note_alloc(address, SL_MIB, (uint64_t)p);
-        else if (sl_runtime_alloc(SL_MIB, (uint64_t)p, 0, &address))
+        else if (sl_runtime_alloc(SL_MIB, (uint64_t)p, 0, NULL, &address))
             _exit(1);
         pointers[p] = (uint64_t *)address;
     }
     for (int g = 0; g < row->idle_gib; g++) {
         uint64_t address;
-        if (sl_runtime_alloc(SL_GIB, 100, 0, &address)) _exit(1);
+        if (sl_runtime_alloc(SL_GIB, 100, 0, NULL, &address)) _exit(1);
     }
     launches(pointers, kernels, 3, row->by_chance);
     uint64_t calls = sl_backend_host_books(&backend)->calls;

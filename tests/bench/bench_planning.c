@@ -109,9 +109,9 @@ static void measure(const char *daemon)
     backend.event_elapsed_ns = elapsed_ns;
     if (sl_runtime_start(&backend)) _exit(1);
     for (int l = 0; l < LAYERS; l++)
-        if (sl_runtime_alloc(CHUNKS_EACH * CHUNK_BYTES, 1, 0, &parameters[l]) ||
-            sl_runtime_alloc(CHUNKS_EACH * CHUNK_BYTES, 2, 0, &activations[l]) ||
-            sl_runtime_alloc(CHUNKS_EACH * CHUNK_BYTES, 3, 0, &states[l]))
+        if (sl_runtime_alloc(CHUNKS_EACH * CHUNK_BYTES, 1, 0, NULL, &parameters[l]) ||
+            sl_runtime_alloc(CHUNKS_EACH * CHUNK_BYTES, 2, 0, NULL, &activations[l]) ||
+            sl_runtime_alloc(CHUNKS_EACH * CHUNK_BYTES, 3, 0, NULL, &states[l]))
             _exit(1);
     measure_steps(daemon, "learning", FIRST_STEPS);
     measure_steps(daemon, "steady", LAST_STEPS);

@@ -94,7 +94,7 @@ static void measure(const char *name, uint64_t bytes)
     if (sl_backend_host_new(64 * SL_GIB, &backend) || sl_runtime_start(&backend)) _exit(1);
     struct sl_core *core = sl_core_running();
     for (int i = 0; i < ALLOCATIONS; i++)
-        if (sl_runtime_alloc(bytes, (uint64_t)i, 0, &addresses[i])) _exit(1);
+        if (sl_runtime_alloc(bytes, (uint64_t)i, 0, NULL, &addresses[i])) _exit(1);
     if (!core->monitor.shown) _exit(77); /* no shared memory */
     for (int i = 0; i < 3 * ALLOCATIONS; i++) launch(&addresses[i % ALLOCATIONS]);
     printf("%d allocations %s\n", ALLOCATIONS, name);

@@ -164,14 +164,14 @@ static void work(int s, uint64_t address)
 static uint64_t take(int s)
 {
     uint64_t address = 0;
-    if (sl_runtime_alloc_async(CHUNK, 1, 0, stream(s), &address)) exit(2);
+    if (sl_runtime_alloc(CHUNK, 1, 0, &(sl_stream){stream(s)}, &address)) exit(2);
     return address;
 }
 
 static uint64_t take_for_all(void)
 {
     uint64_t address = 0;
-    if (sl_runtime_alloc(CHUNK, 1, 0, &address)) exit(2);
+    if (sl_runtime_alloc(CHUNK, 1, 0, NULL, &address)) exit(2);
     return address;
 }
 
@@ -193,7 +193,7 @@ static void release(struct sl_core *core, uint64_t address)
 static void fill(void)
 {
     uint64_t address;
-    while (sl_runtime_alloc(CHUNK, 2, 0, &address) == SL_OK) {
+    while (sl_runtime_alloc(CHUNK, 2, 0, NULL, &address) == SL_OK) {
     }
 }
 
@@ -298,10 +298,10 @@ static bool no_plain_allocation_waits_behind_a_receive(void)
 {
     uint64_t memory, other;
     start();
-    if (sl_runtime_alloc_async(4096, 1, 0, stream(A), &memory)) exit(2);
+    if (sl_runtime_alloc(4096, 1, 0, &(sl_stream){stream(A)}, &memory)) exit(2);
     receive(A, memory);
     give(memory, A);
-    if (sl_runtime_alloc(4096, 1, 0, &other)) exit(2);
+    if (sl_runtime_alloc(4096, 1, 0, NULL, &other)) exit(2);
     work(C, 0);
     return other != memory && !is_behind(C, A);
 }
@@ -327,7 +327,7 @@ static bool all_streams_wait_for_the_discard(void)
 static uint64_t take_in_own(void)
 {
     uint64_t address = 0;
-    if (sl_runtime_alloc_async(CHUNK, 1, 0, SL_STREAM_PER_THREAD, &address)) exit(2);
+    if (sl_runtime_alloc(CHUNK, 1, 0, &SL_STREAM_PER_THREAD, &address)) exit(2);
     return address;
 }
 
@@ -607,8 +607,8 @@ static bool what_cannot_be_recorded_is_not_given_out(void)
     refuses = true;
     give(memory, A);
     sl_frees_flush(&core->reuse.frees);
-    bool kept = sl_runtime_alloc_async(CHUNK, 1, 0, stream(B), &address) != SL_OK &&
-                sl_runtime_alloc(CHUNK, 1, 0, &address) != SL_OK;
+    bool kept = sl_runtime_alloc(CHUNK, 1, 0, &(sl_stream){stream(B)}, &address) != SL_OK &&
+                sl_runtime_alloc(CHUNK, 1, 0, NULL, &address) != SL_OK;
     refuses = false;
     return kept && take(B) == memory && is_behind(B, A); /* and is tried again */
 }

@@ -75,7 +75,7 @@ static void renew(struct worker *worker, struct tensor *tensor, uint64_t site)
     static const uint64_t some_bytes[] = {4096, 100000, 700000, 2 << 20, 5 << 20};
     uint64_t address;
     tensor->bytes = some_bytes[site % 5];
-    if (sl_runtime_alloc(tensor->bytes, worker->number << 32 | site, 0, &address)) {
+    if (sl_runtime_alloc(tensor->bytes, worker->number << 32 | site, 0, NULL, &address)) {
         atomic_fetch_add(worker->wrong, 1);
         tensor->address = NULL;
         return;

@@ -27,7 +27,7 @@ __attribute__((noinline)) void stop_here(void)
 static uint64_t take(uint64_t bytes, uint64_t site)
 {
     uint64_t address;
-    if (sl_runtime_alloc(bytes, site, 0, &address)) exit(1);
+    if (sl_runtime_alloc(bytes, site, 0, NULL, &address)) exit(1);
     return address;
 }
 

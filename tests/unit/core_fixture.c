@@ -74,7 +74,7 @@ void core_end_child(bool good)
 uint64_t core_take_at(uint64_t site, uint64_t bytes)
 {
     uint64_t address;
-    assert_int_equal(sl_runtime_alloc(bytes, site, 0, &address), SL_OK);
+    assert_int_equal(sl_runtime_alloc(bytes, site, 0, NULL, &address), SL_OK);
     return address;
 }
 

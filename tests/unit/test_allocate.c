@@ -46,8 +46,8 @@ static void without_a_core_nothing_is_ours(void **state)
     uint64_t address = 77, free_bytes = 5, total_bytes = 6;
     struct sl_allocation freed = untouched;
     struct sl_noted noted = {7, 8, 9};
-    assert_int_equal(sl_runtime_alloc(4096, 1, 0, &address), SL_ERR_UNSUPPORTED);
-    assert_int_equal(sl_runtime_alloc_async(4096, 1, 0, NULL, &address), SL_ERR_UNSUPPORTED);
+    assert_int_equal(sl_runtime_alloc(4096, 1, 0, NULL, &address), SL_ERR_UNSUPPORTED);
+    assert_int_equal(sl_runtime_alloc(4096, 1, 0, &(sl_stream){NULL}, &address), SL_ERR_UNSUPPORTED);
     assert_int_equal(address, 77);
     assert_int_equal(sl_runtime_free(SL_GIB, &freed), SL_OK);
     assert_int_equal(sl_runtime_free_async(SL_GIB, NULL, &freed), SL_OK);
@@ -74,7 +74,7 @@ static void after_the_stop_nothing_is_given_or_freed(void **state)
         uint64_t address = core_take(4096), other = 77;
         struct sl_allocation before = found_at(address), freed = untouched;
         sl_runtime_stop(device_gone);
-        assert_int_equal(sl_runtime_alloc(4096, 1, 0, &other), SL_ERR_UNSUPPORTED);
+        assert_int_equal(sl_runtime_alloc(4096, 1, 0, NULL, &other), SL_ERR_UNSUPPORTED);
         assert_int_equal(other, 77);
         assert_int_equal(sl_runtime_free(address, &freed), SL_OK);
         assert_int_equal(sl_runtime_free_async(address, NULL, &freed), SL_OK);
@@ -97,8 +97,8 @@ static void an_allocation_is_what_was_asked_for(void **state)
     for (int round = 0; round < 3; round++) {
         for (uint32_t i = 0; i < 2 * COUNT; i++) {
             enum sl_status status =
-                i % 2 ? sl_runtime_alloc_async(bytes[i / 2], 9, i, (sl_stream)16, &address[i])
-                      : sl_runtime_alloc(bytes[i / 2], 9, i, &address[i]);
+                i % 2 ? sl_runtime_alloc(bytes[i / 2], 9, i, &(sl_stream){(sl_stream)16}, &address[i])
+                      : sl_runtime_alloc(bytes[i / 2], 9, i, NULL, &address[i]);
             assert_int_equal(status, SL_OK);
             struct sl_allocation found = found_at(address[i]), last = found_at(address[i] + bytes[i / 2] - 1);
             assert_int_equal(address[i] % 512, 0);
@@ -153,14 +153,14 @@ static void what_may_only_be_freed_without_work_lives_on_beside_it(void **state)
     uint64_t address = core_take(8192);
     struct sl_allocation before = found_at(address), freed = untouched;
     launch_on(address, (sl_stream)16);
-    assert_int_equal(sl_runtime_free_plain(address, SL_FREE_IDLE, &freed), SL_ERR_UNSUPPORTED);
+    assert_int_equal(sl_runtime_free_everywhere(address, SL_FREE_IDLE, &freed), SL_ERR_UNSUPPORTED);
     assert_true(is_same(&freed, &before)); /* so the caller knows what it is */
     freed = found_at(address);
     assert_true(is_same(&freed, &before));
-    assert_int_equal(sl_runtime_free_plain(address + 512, SL_FREE_IDLE, &freed), SL_ERR_INVALID);
+    assert_int_equal(sl_runtime_free_everywhere(address + 512, SL_FREE_IDLE, &freed), SL_ERR_INVALID);
     assert_int_equal(sl_runtime_finish(), SL_OK);
     freed = untouched;
-    assert_int_equal(sl_runtime_free_plain(address, SL_FREE_IDLE, &freed), SL_OK);
+    assert_int_equal(sl_runtime_free_everywhere(address, SL_FREE_IDLE, &freed), SL_OK);
     assert_true(is_same(&freed, &before));
     core_end_child(!sl_runtime_find(address, &freed));
 }
@@ -179,8 +179,8 @@ static void what_does_not_fit_is_refused_and_leaves_nothing(void **state)
                                         UINT64_MAX};
     uint64_t kept = core_take(SL_MIB), address = 77, fed = core->history.fed;
     for (size_t i = 0; i < sizeof too_much / sizeof *too_much; i++) {
-        assert_int_equal(sl_runtime_alloc(too_much[i], 5, 0, &address), SL_ERR_NO_MEMORY);
-        assert_int_equal(sl_runtime_alloc_async(too_much[i], 5, 0, (sl_stream)16, &address),
+        assert_int_equal(sl_runtime_alloc(too_much[i], 5, 0, NULL, &address), SL_ERR_NO_MEMORY);
+        assert_int_equal(sl_runtime_alloc(too_much[i], 5, 0, &(sl_stream){(sl_stream)16}, &address),
                          SL_ERR_NO_MEMORY);
         assert_int_equal(address, 77);
     }
@@ -189,9 +189,9 @@ static void what_does_not_fit_is_refused_and_leaves_nothing(void **state)
     assert_int_equal(core->history.fed, fed); /* it is no part of what repeats */
     assert_int_equal(sl_runtime_free(kept, NULL), SL_OK);
     uint64_t all = core_take(128 * SL_MIB); /* so much fits, and no more */
-    assert_int_equal(sl_runtime_alloc(1, 5, 0, &address), SL_ERR_NO_MEMORY);
+    assert_int_equal(sl_runtime_alloc(1, 5, 0, NULL, &address), SL_ERR_NO_MEMORY);
     assert_int_equal(sl_runtime_free(all, NULL), SL_OK);
-    core_end_child(sl_runtime_alloc(1, 5, 0, &address) == SL_OK);
+    core_end_child(sl_runtime_alloc(1, 5, 0, NULL, &address) == SL_OK);
 }
 
 static void tags_are_of_one_allocation(void **state)
@@ -199,8 +199,8 @@ static void tags_are_of_one_allocation(void **state)
     (void)state;
     if (!core_in_child("inline")) return;
     uint64_t address, beside, again;
-    assert_int_equal(sl_runtime_alloc(4096, 1, 5, &address), SL_OK);
-    assert_int_equal(sl_runtime_alloc(4096, 1, 5, &beside), SL_OK);
+    assert_int_equal(sl_runtime_alloc(4096, 1, 5, NULL, &address), SL_OK);
+    assert_int_equal(sl_runtime_alloc(4096, 1, 5, NULL, &beside), SL_OK);
     assert_true(sl_runtime_tag(address + 4095, 1, 8));
     assert_int_equal(found_at(address).tag, 12);
     assert_int_equal(found_at(beside).tag, 5);
@@ -210,7 +210,7 @@ static void tags_are_of_one_allocation(void **state)
     assert_int_equal(sl_runtime_free(address, &freed), SL_OK);
     assert_int_equal(freed.tag, 12);
     assert_false(sl_runtime_tag(address, 0, 1));
-    assert_int_equal(sl_runtime_alloc(4096, 1, 64, &again), SL_OK);
+    assert_int_equal(sl_runtime_alloc(4096, 1, 64, NULL, &again), SL_OK);
     assert_int_equal(again, address);
     core_end_child(found_at(again).tag == 64);
 }
@@ -304,7 +304,7 @@ static int waits_for_what_was_freed(uint64_t freed)
 {
     uint64_t again;
     waits = 0;
-    assert_int_equal(sl_runtime_alloc(CHUNK, 3, 0, &again), SL_OK);
+    assert_int_equal(sl_runtime_alloc(CHUNK, 3, 0, NULL, &again), SL_OK);
     assert_int_equal(again, freed);
     launch_on(again, (sl_stream)32);
     return waits;

@@ -62,8 +62,8 @@ static void what_the_driver_gave_is_known_until_it_is_freed(void **state)
     if (!in_recording_child()) return;
     struct sl_noted noted = {1, 2, 3};
     uint64_t address;
-    assert_int_equal(sl_runtime_alloc(4096, 1, 0, &address), SL_ERR_UNSUPPORTED);
-    assert_int_equal(sl_runtime_alloc_async(4096, 1, 0, NULL, &address), SL_ERR_UNSUPPORTED);
+    assert_int_equal(sl_runtime_alloc(4096, 1, 0, NULL, &address), SL_ERR_UNSUPPORTED);
+    assert_int_equal(sl_runtime_alloc(4096, 1, 0, &(sl_stream){NULL}, &address), SL_ERR_UNSUPPORTED);
     sl_runtime_note_alloc(BASE, 4096, 7);
     sl_runtime_note_alloc(BASE + 4096, 100, 8);
     assert_true(is_known(BASE, BASE, 4096) && is_known(BASE + 4095, BASE, 4096));

@@ -97,10 +97,10 @@ static void one_ends_and_the_other_goes_on(void **state)
     assert_null(sl_core_running());
     assert_false(sl_cores_owner(of_second, &owner)); /* another's memory may come to lie there */
     assert_null(sl_core_at_rest(of_second));
-    assert_int_equal(sl_runtime_alloc(SL_MIB, 1, 0, &again), SL_ERR_UNSUPPORTED);
+    assert_int_equal(sl_runtime_alloc(SL_MIB, 1, 0, NULL, &again), SL_ERR_UNSUPPORTED);
     sl_cores_turn_to(0);
     assert_true(sl_cores_owner(of_first, &owner));
-    assert_int_equal(sl_runtime_alloc(SL_MIB, 1, 0, &again), SL_OK);
+    assert_int_equal(sl_runtime_alloc(SL_MIB, 1, 0, NULL, &again), SL_OK);
     sl_runtime_stop_one(0, false);
     assert_false(sl_runtime_running());
     assert_non_null(sl_core_at_rest(of_first));
@@ -122,7 +122,7 @@ static void many_follow_each_other(void **state)
         if (c && c < SL_MOST_CORES - 1) assert_int_equal(number, before + 1);
         before = number;
         sl_cores_turn_to(number);
-        assert_int_equal(sl_runtime_alloc(SL_MIB, 1, 0, &address), SL_OK);
+        assert_int_equal(sl_runtime_alloc(SL_MIB, 1, 0, NULL, &address), SL_OK);
         assert_true(sl_cores_owner(address, &owner) && owner == number);
         sl_runtime_stop_one(number, true);
         assert_false(sl_cores_owner(address, &owner));

@@ -42,7 +42,7 @@ static void new_launches_all_the_time(void **state)
     if (!core_in_child("thread")) return;
     struct sl_core *core = sl_core_running();
     uint64_t address;
-    assert_int_equal(sl_runtime_alloc(SL_MIB, 1, 0, &address), SL_OK);
+    assert_int_equal(sl_runtime_alloc(SL_MIB, 1, 0, NULL, &address), SL_OK);
     uint32_t most = 0;
     for (uint32_t grid = 10; grid < 300000; grid++) {
         launch(&address, grid);
@@ -59,9 +59,10 @@ static void new_sizes_all_the_time(void **state)
     if (!core_in_child("thread")) return;
     struct sl_core *core = sl_core_running();
     uint64_t kept[100], address;
-    for (uint64_t i = 0; i < 100; i++) assert_int_equal(sl_runtime_alloc(4096, 100 + i, 0, &kept[i]), SL_OK);
+    for (uint64_t i = 0; i < 100; i++)
+        assert_int_equal(sl_runtime_alloc(4096, 100 + i, 0, NULL, &kept[i]), SL_OK);
     for (uint64_t i = 0; i < 300000; i++) {
-        assert_int_equal(sl_runtime_alloc(4 * (i + 1), 2, 0, &address), SL_OK);
+        assert_int_equal(sl_runtime_alloc(4 * (i + 1), 2, 0, NULL, &address), SL_OK);
         assert_int_equal(sl_runtime_free(address, NULL), SL_OK);
     }
     assert_in_range(core->placement.slot_count, 100, 70000);

@@ -62,7 +62,7 @@ static void launch_without_calls(const char *daemon, int report)
     sl_runtime_load();
     if (sl_backend_host_new(64 * SL_MIB, &backend) != SL_OK || sl_runtime_start(&backend) != SL_OK) _exit(2);
     for (int i = 0; i < BLOCKS; i++)
-        if (sl_runtime_alloc(2 * SL_MIB, 1, 0, &blocks[i]) != SL_OK) _exit(3);
+        if (sl_runtime_alloc(2 * SL_MIB, 1, 0, NULL, &blocks[i]) != SL_OK) _exit(3);
     launch_all(1000);
     if (!forbid_calls()) _exit(77);
     launch_all(10000);

@@ -217,8 +217,8 @@ static void what_has_no_room_is_predicted_all_the_same(void **state)
     assert_int_equal(sl_history_expected(&core->history, 0), 0);
     sl_profile_free(&profile);
     uint64_t address;
-    assert_int_equal(sl_runtime_alloc(100 * SL_MIB, 3, 0, &address), SL_ERR_NO_MEMORY);
-    core_end_child(sl_runtime_alloc(8 * SL_MIB, 3, 0, &address) == SL_OK);
+    assert_int_equal(sl_runtime_alloc(100 * SL_MIB, 3, 0, NULL, &address), SL_ERR_NO_MEMORY);
+    core_end_child(sl_runtime_alloc(8 * SL_MIB, 3, 0, NULL, &address) == SL_OK);
 }
 
 /* A kernel is known by its name and layout before any module with it is loaded. */

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/report.h"
+#include "tools/command/live.h"
 #include "core_fixture.h"
 
 #define LAUNCHES 100

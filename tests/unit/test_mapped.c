@@ -75,7 +75,7 @@ static void a_mapping_is_an_allocation_at_its_address(void **state)
     assert_false(sl_runtime_find(base + SL_GIB + PIECE / 2, &found));
     assert_int_equal(sl_runtime_map(base + SL_GIB, PIECE, 0, 7, 5), SL_ERR_INVALID);
     assert_int_equal(sl_runtime_map(base + 3 * SL_GIB - PIECE / 2, PIECE, 0, 7, 5), SL_ERR_INVALID);
-    assert_int_equal(sl_runtime_free_plain(found.address, SL_FREE_NOW, &freed), SL_ERR_INVALID);
+    assert_int_equal(sl_runtime_free_everywhere(found.address, SL_FREE_NOW, &freed), SL_ERR_INVALID);
     assert_int_equal(sl_runtime_free_async(found.address, (sl_stream)16, &freed), SL_ERR_INVALID);
     assert_int_equal(sl_runtime_free(found.address, &freed), SL_OK);
     assert_int_equal(freed.bytes, PIECE);
@@ -112,14 +112,14 @@ static void no_more_is_promised_than_there_is(void **state)
     for (int i = 0; i < 5; i++) assert_int_equal(sl_runtime_promise(PIECE), SL_OK);
     assert_int_equal(free_now(), before - 5 * PIECE);
     assert_int_equal(sl_runtime_promise(2 * SL_MIB), SL_ERR_NO_MEMORY);
-    assert_int_equal(sl_runtime_alloc(2 * SL_MIB, 1, 0, &address), SL_ERR_NO_MEMORY);
+    assert_int_equal(sl_runtime_alloc(2 * SL_MIB, 1, 0, NULL, &address), SL_ERR_NO_MEMORY);
     for (uint64_t i = 0; i < 4; i++)
         assert_int_equal(sl_runtime_map(base + i * PIECE, PIECE, PIECE, 7, 0), SL_OK);
     assert_int_equal(sl_runtime_promise(2 * SL_MIB), SL_ERR_NO_MEMORY);
     sl_runtime_unpromise(PIECE);
     assert_int_equal(free_now(), before - 4 * PIECE);
-    assert_int_equal(sl_runtime_alloc(PIECE, 1, 0, &address), SL_OK);
-    assert_int_equal(sl_runtime_alloc(2 * SL_MIB, 1, 0, &address), SL_ERR_NO_MEMORY);
+    assert_int_equal(sl_runtime_alloc(PIECE, 1, 0, NULL, &address), SL_OK);
+    assert_int_equal(sl_runtime_alloc(2 * SL_MIB, 1, 0, NULL, &address), SL_ERR_NO_MEMORY);
     core_end_child(free_now() == before - 5 * PIECE);
 }
 

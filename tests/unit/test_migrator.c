@@ -63,7 +63,7 @@ static int start(void **state)
     s.migrator = &core->migrator;
     for (int b = 0; b < BLOCKS; b++) {
         uint64_t address;
-        if (sl_runtime_alloc(BLOCK_BYTES, 1, 0, &address)) return -1;
+        if (sl_runtime_alloc(BLOCK_BYTES, 1, 0, NULL, &address)) return -1;
         struct sl_launch launch = {
             .kind = SL_LAUNCH_MEMSET, .spans = {{address, BLOCK_BYTES, true}}, .span_count = 1};
         sl_runtime_launch_begin(&launch);

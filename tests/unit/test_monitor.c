@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
+#include "tools/top/page.h"
 
 #define TAKEN 48 /* allocations of a chunk each; the budget has room for 32 */
 #define STEPS 40

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "core/monitor_page.h"
+#include "tools/top/page.h"
 
 static char folder[] = "/tmp/sluice-monitor-XXXXXX", own[SL_MONITOR_PATH];
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/options.h"
+#include "tools/text/option_flags.h"
 
 static char messages[] = "/tmp/sluice-options-XXXXXX";
 

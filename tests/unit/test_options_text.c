@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/options.h"
+#include "tools/text/option_flags.h"
 
 static char *text; /* what was printed last */
 
@@ -145,18 +145,12 @@ static void values_in_force_are_lines(void **state)
     for (const char *at = text; *at; at++) lines += *at == '\n';
     assert_int_equal(lines, SL_OPTION_COUNT);
     static const char *const expected[] = {
-        "SLUICE_DEVICE_BUDGET   1.50 GiB",
-        "SLUICE_CHUNK           automatic",
-        "SLUICE_BACKING         from:1G=pinned",
-        "SLUICE_POLICY          driver",
-        "SLUICE_DAEMON          thread",
-        "SLUICE_TRACE           /tmp/t.%p",
-        "SLUICE_TRACE_FULL      wait",
-        "SLUICE_PLAN_ATTEMPTS   100000",
-        "SLUICE_PROFILE         none",
-        "SLUICE_TRACE_LIMIT     0 B",
-        "SLUICE_HOST_RESERVE    automatic",
-        "SLUICE_VERBOSE         0",
+        "SLUICE_DEVICE_BUDGET   1.50 GiB",       "SLUICE_CHUNK           automatic",
+        "SLUICE_BACKING         from:1G=pinned", "SLUICE_POLICY          driver",
+        "SLUICE_DAEMON          thread",         "SLUICE_TRACE           /tmp/t.%p",
+        "SLUICE_TRACE_FULL      wait",           "SLUICE_PLAN_ATTEMPTS   100000",
+        "SLUICE_PROFILE         none",           "SLUICE_TRACE_LIMIT     0 B",
+        "SLUICE_HOST_RESERVE    automatic",      "SLUICE_VERBOSE         0",
     };
     for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
         char start[64];

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "base/options.h"
 #include "core_fixture.h"
 #include "move/steps.h"
+#include "tools/text/option_flags.h"
 
 #define CHUNK (2 * SL_MIB)
 #define FOUR_CHUNKS "8M"

@@ -55,7 +55,7 @@ static void only_memory_of_this_machine_is_watched(void **state)
 static uint32_t fill(uint64_t *addresses)
 {
     uint32_t count = 0;
-    while (sl_runtime_alloc(CHUNK, 1, 0, &addresses[count]) == SL_OK) count++;
+    while (sl_runtime_alloc(CHUNK, 1, 0, NULL, &addresses[count]) == SL_OK) count++;
     return count;
 }
 
@@ -88,7 +88,8 @@ static void together_they_have_no_more_than_one(void **state)
     if (!core_in_child("inline")) return;
     assert_false(sl_host_room_collect(sl_core_running())); /* there is nobody */
     start();
-    for (int i = 0; i < 4; i++) assert_int_equal(sl_runtime_alloc(CHUNK, 1, 0, &addresses[0][i]), SL_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(sl_runtime_alloc(CHUNK, 1, 0, NULL, &addresses[0][i]), SL_OK);
     sl_cores_turn_to(1);
     uint32_t second = fill(addresses[1]);
     assert_int_equal(taken(), LIMIT);
@@ -117,7 +118,7 @@ static void a_device_that_is_gone_gives_it_back(void **state)
     assert_in_range(fill(addresses), LIMIT / CHUNK - 1, LIMIT / CHUNK);
     sl_runtime_stop_one(0, true); /* the process's share stays */
     assert_true(sl_runtime_free(addresses[0], NULL) == SL_OK);
-    assert_int_equal(sl_runtime_alloc(CHUNK, 1, 0, addresses), SL_OK);
+    assert_int_equal(sl_runtime_alloc(CHUNK, 1, 0, NULL, addresses), SL_OK);
     sl_runtime_stop(false);
     _exit(0);
 }
@@ -133,7 +134,7 @@ static void *take_and_free(void *number)
         random = random * 1103515245u + 12345u;
         if (random >> 16 & 1 && count)
             assert_int_equal(sl_runtime_free(addresses[--count], NULL), SL_OK);
-        else if (count < LIMIT / CHUNK && sl_runtime_alloc(CHUNK, 1, 0, &addresses[count]) == SL_OK)
+        else if (count < LIMIT / CHUNK && sl_runtime_alloc(CHUNK, 1, 0, NULL, &addresses[count]) == SL_OK)
             count++;
     }
     while (count) assert_int_equal(sl_runtime_free(addresses[--count], NULL), SL_OK);
@@ -254,7 +255,7 @@ static void device_fill(void)
 static enum sl_status take(uint64_t bytes)
 {
     uint64_t address;
-    return sl_runtime_alloc(bytes, 1, 0, &address);
+    return sl_runtime_alloc(bytes, 1, 0, NULL, &address);
 }
 
 /* Without what the tests above limit. */

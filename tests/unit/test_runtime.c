@@ -31,7 +31,7 @@ struct model {
 static uint64_t *take(uint64_t bytes, uint64_t site)
 {
     uint64_t address;
-    assert_int_equal(sl_runtime_alloc(bytes, site, 0, &address), SL_OK);
+    assert_int_equal(sl_runtime_alloc(bytes, site, 0, NULL, &address), SL_OK);
     return (uint64_t *)address;
 }
 

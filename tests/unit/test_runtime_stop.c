@@ -54,7 +54,7 @@ static bool train(void)
 {
     uint64_t blocks[BLOCKS];
     for (int i = 0; i < BLOCKS; i++)
-        if (sl_runtime_alloc(2 * SL_MIB, 1, 0, &blocks[i]) != SL_OK) return false;
+        if (sl_runtime_alloc(2 * SL_MIB, 1, 0, NULL, &blocks[i]) != SL_OK) return false;
     for (int uses = LEAST_USES; uses <= MOST_USES && !does_wait(); uses *= 2)
         for (int i = 0; i < ITERATIONS * BLOCKS * uses && !does_wait(); i++) {
             struct sl_launch launch = {
@@ -128,7 +128,7 @@ static void *launch_on(void *unused)
     uint64_t blocks[BLOCKS];
     launching = pthread_self();
     for (int i = 0; i < BLOCKS; i++)
-        if (sl_runtime_alloc(2 * SL_MIB, 1, 0, &blocks[i]) != SL_OK) _exit(6);
+        if (sl_runtime_alloc(2 * SL_MIB, 1, 0, NULL, &blocks[i]) != SL_OK) _exit(6);
     for (int i = 0; !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE); i++) {
         struct sl_launch launch = {
             .kind = SL_LAUNCH_MEMSET, .spans = {{blocks[i % BLOCKS], 64, true}}, .span_count = 1};

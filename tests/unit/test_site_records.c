@@ -25,7 +25,7 @@ static __attribute__((noinline)) void take(void)
 {
     uint64_t address;
     uint64_t site = sl_site_here(__builtin_return_address(0));
-    if (sl_runtime_alloc(4096, site, 0, &address) != SL_OK || sl_runtime_free(address, NULL) != SL_OK)
+    if (sl_runtime_alloc(4096, site, 0, NULL, &address) != SL_OK || sl_runtime_free(address, NULL) != SL_OK)
         abort();
 }
 

@@ -1,11 +1,11 @@
 /* `sluice options [--markdown]`: prints the option table; docs/options.md is made with it. */
 #include <stdio.h>
 
-#include "base/options.h"
 #include "tools/command/commands.h"
 #include "tools/text/command_line.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
+#include "tools/text/option_flags.h"
 
 int command_options(int argc, char **argv)
 {

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/environment.h"
-#include "base/options.h"
 #include "base/output.h"
 #include "move/stats.h"
 #include "profile/profile.h"
@@ -21,6 +20,7 @@
 #include "tools/text/completion.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
+#include "tools/text/option_flags.h"
 #include "trace/trace_sink.h"
 
 #define SOFTWARE_HELP "Use the software device softcuda instead of a GPU."

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/report.h"
 #include "tools/command/commands.h"
+#include "tools/command/live.h"
 #include "tools/text/command_line.h"
 #include "tools/text/messages.h"
 

@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "base/options.h"
-#include "core/report.h"
+#include "tools/command/live.h"
 
 #define IN_MEMORY "/dev/shm/sluice-XXXXXX"
 #define ON_DISK "/tmp/sluice-XXXXXX"

@@ -61,8 +61,8 @@ static void note_class(struct replaying *r, uint64_t address, uint8_t class)
 static enum sl_status allocate(const struct model_slot *slot, uint32_t stream, uint64_t *address)
 {
     if (slot->bytes > SL_MAX_SLABS * SL_GIB) return SL_ERR_NO_MEMORY;
-    if (stream == SL_NONE) return sl_runtime_alloc(slot->bytes, slot->site, 0, address);
-    return sl_runtime_alloc_async(slot->bytes, slot->site, 0, replay_stream(stream), address);
+    if (stream == SL_NONE) return sl_runtime_alloc(slot->bytes, slot->site, 0, NULL, address);
+    return sl_runtime_alloc(slot->bytes, slot->site, 0, &(sl_stream){replay_stream(stream)}, address);
 }
 
 static void begin_life(struct replaying *r, uint32_t slot, uint64_t on)

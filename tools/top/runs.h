@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "core/monitor_page.h"
+#include "tools/top/page.h"
 
 struct runs {
     struct sl_monitor_record *all; /* by process */
