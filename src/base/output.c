@@ -150,8 +150,10 @@ enum sl_status sl_output_write(const struct sl_output *output, const void *bytes
 
 void sl_output_close(struct sl_output *output)
 {
+    int error = errno;
     if (sl_output_valid(output)) close(output->fd);
     output->fd = -1;
+    errno = error;
 }
 
 /* *ours (may be NULL): whether this call opened the file at `path`. */
@@ -163,9 +165,7 @@ static enum sl_status write_whole(const char *path, const struct sl_file_kind *k
     if (ours) *ours = status == SL_OK;
     if (status) return status;
     status = sl_output_write(&file, bytes, count);
-    int error = errno;
     sl_output_close(&file);
-    errno = error;
     return status;
 }
 

@@ -72,7 +72,7 @@ int sl_output_above_standard(int fd);
 /* Writes everything, or returns SL_ERR_IO with errno. Precondition: sl_output_valid(output). */
 enum sl_status sl_output_write(const struct sl_output *output, const void *bytes, size_t count);
 
-/* Closes the file if it is still ours. Accepts one that is not open. */
+/* Closes the file if it is still ours. Accepts one that is not open. Keeps errno. */
 void sl_output_close(struct sl_output *output);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/test_hooks.h"
 #include "core/core.h"
-#include "core/feed.h"
 #include "core/late_frees.h"
 #include "core/learned.h"
 #include "core/room.h"
@@ -94,7 +93,7 @@ static enum sl_status refuse(struct sl_core *core, uint32_t slot)
 static void look_at_frees(struct sl_core *core)
 {
     struct sl_frees *frees = &core->reuse.frees;
-    if (sl_late_frees_any()) sl_late_frees_look();
+    sl_late_frees_look();
     if (!sl_frees_any_unsure(frees) || !sl_core_may_record(core)) return;
     uint64_t until = sl_frees_now(frees);
     struct sl_points *points = sl_streams_points(&core->streams);
@@ -313,14 +312,8 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 static struct sl_points *points_of(struct sl_core *core, const struct sl_free_stream *where)
 {
     bool own = where->handle == SL_STREAM_PER_THREAD && SL_GUARD(OWN_STREAM_IS_RECORDED);
+    if (!SL_GUARD(POINT_OF_FREE)) return NULL;
     return own ? sl_points_record(&core->reuse.frees, where, 1) : sl_points_open(&core->reuse.frees, where);
-}
-
-/* An open point that needs no call of the driver, or NULL. */
-static struct sl_points *shared_point(struct sl_core *core, const struct sl_free_stream *where)
-{
-    bool own = where->handle == SL_STREAM_PER_THREAD;
-    return own || !SL_GUARD(POINT_OF_FREE) ? NULL : sl_points_share(&core->reuse.frees, where);
 }
 
 enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed)
@@ -337,28 +330,37 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
         uint32_t number = sl_stream_number(&core->streams, stream);
         where.serial = sl_stream_serial(&core->streams, number);
         sl_stream_is_used(&core->streams, number);
-        points = shared_point(core, &where);
+        /* An open point that needs no call of the driver. */
+        if (stream != SL_STREAM_PER_THREAD && SL_GUARD(POINT_OF_FREE))
+            points = sl_points_share(&core->reuse.frees, &where);
         if (points) end_slot(core, s, points, &ending);
     }
     sl_unlock(&core->order);
     if (s == SL_NONE) return SL_ERR_INVALID;
-    if (!points)
-        return free_at_points(core, address, SL_GUARD(POINT_OF_FREE) ? points_of(core, &where) : NULL,
-                              &ending);
+    if (!points) return free_at_points(core, address, points_of(core, &where), &ending);
     follow_up(core, points, &ending);
     return SL_OK;
+}
+
+/* Ends all allocations that overlap [address, address + bytes), and keeps the order lock. False: the core
+ * does not note any, or there is nothing in the range. */
+static bool end_noted(struct sl_core *core, uint64_t address, uint64_t bytes)
+{
+    uint32_t s;
+    if (!core || !core->placement.noted || !bytes || address + bytes < address) return false;
+    sl_lock(&core->order);
+    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NONE)
+        sl_slot_life_end(core, s);
+    return true;
 }
 
 void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site)
 {
     struct sl_core *core = sl_core_running();
     uint32_t s;
-    if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
-    sl_lock(&core->order);
-    sl_slot_lives_forget(core);
     /* An older allocation there ended without a call that the shim saw. */
-    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NONE)
-        sl_slot_life_end(core, s);
+    if (!end_noted(core, address, bytes)) return;
+    sl_slot_lives_forget(core);
     if (sl_place_noted(&core->placement, address, bytes, site, &s) == SL_OK) sl_slot_life_begin(core, s, 0);
     sl_unlock(&core->order);
 }
@@ -368,26 +370,20 @@ bool sl_runtime_note_free(uint64_t address, struct sl_noted *noted)
     struct sl_core *core = sl_core_running();
     if (!core || !core->placement.noted) return false;
     sl_lock(&core->order);
-    uint32_t s = sl_place_find(&core->placement, address);
-    bool known = s != SL_NONE && core->placement.slots[s].address == address;
-    if (known) {
+    uint32_t s = slot_at(core, address);
+    if (s != SL_NONE) {
         const struct sl_slot *slot = &core->placement.slots[s];
         if (noted) *noted = (struct sl_noted){slot->address, slot->bytes, slot->site};
         sl_slot_life_end(core, s);
     }
     sl_unlock(&core->order);
-    return known;
+    return s != SL_NONE;
 }
 
 void sl_runtime_note_unmap(uint64_t address, uint64_t bytes)
 {
     struct sl_core *core = sl_core_running();
-    uint32_t s;
-    if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
-    sl_lock(&core->order);
-    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NONE)
-        sl_slot_life_end(core, s);
-    sl_unlock(&core->order);
+    if (end_noted(core, address, bytes)) sl_unlock(&core->order);
 }
 
 bool sl_runtime_owns(uint64_t address)

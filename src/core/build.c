@@ -1,4 +1,4 @@
-#include "core/build.h"
+#include "core/core.h"
 
 #include <limits.h>
 #include <sched.h>
@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/options.h"
-#include "core/feed.h"
 #include "core/learned.h"
 #include "core/planner.h"
 #include "core/report.h"
@@ -251,10 +250,15 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     if (!device_gone) backend->close(backend->self);
 }
 
-struct sl_core *sl_core_new(void)
+struct sl_core *sl_core_new(const struct sl_backend *backend, uint32_t number)
 {
     struct sl_core *core = aligned_alloc(_Alignof(struct sl_core), sizeof *core);
-    if (core) memset(core, 0, sizeof *core);
+    if (!core) return NULL;
+    memset(core, 0, sizeof *core);
+    core->number = number;
+    core->backend = *backend;
+    core->options = sl_options_in_force();
+    core->policy = sl_policy_traits(core->options->policy);
     return core;
 }
 

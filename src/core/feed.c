@@ -1,8 +1,6 @@
-#include "core/feed.h"
-
 #include "core/core.h"
+
 #include "core/learned.h"
-#include "core/plan_fit.h"
 #include "launch/extents.h"
 
 #define SYMBOLS_BETWEEN_UPDATES 64 /* keeps what others read of the run recent */

@@ -160,40 +160,29 @@ enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
     return SL_OK;
 }
 
-/* Reads the chunk's current state. It already contains the effect of the symbols fed so far. */
-static void look_at(struct sl_forecast *forecast, size_t c)
+/* Reads the chunk's current state. It already contains the effect of the symbols fed so far. `used`: its slab
+ * is.
+ */
+static void look_at(struct sl_forecast *forecast, size_t c, bool used)
 {
-    struct sl_chunk_record *chunk = sl_arena_record(&forecast->core->arena, (sl_chunk)c);
-    uint64_t held = atomic_load(&chunk->frame_bytes), bytes = atomic_load(&chunk->bytes);
+    struct sl_stock *stock = &forecast->window.stock;
+    const struct sl_chunk_record *chunk = used ? sl_arena_record(&forecast->core->arena, (sl_chunk)c) : NULL;
     forecast->stocked_at[c] = (uint32_t)(forecast->core->history.fed - forecast->position);
-    if (chunk->pinned) { /* pinned chunks are not planned */
-        forecast->window.stock.content[c] = SL_CONTENT_DEAD;
-        forecast->window.stock.bytes[c] = 0;
-        forecast->window.stock.live[c] = 0;
-        return;
-    }
-    forecast->window.stock.content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
-    forecast->window.stock.bytes[c] = bytes > held ? bytes : held;
-    forecast->window.stock.live[c] = chunk->group != SL_NONE ? chunk->bitmap->count : bytes != 0;
-}
-
-/* Marks chunks of unused slabs from `c` on, and returns the first chunk behind them. */
-static size_t look_at_unused(struct sl_forecast *forecast, size_t c)
-{
-    size_t end = sl_arena_skip_unused(&forecast->core->arena, c, forecast->window.chunks);
-    for (size_t i = c; i < end; i++) {
-        forecast->stocked_at[i] = (uint32_t)(forecast->core->history.fed - forecast->position);
-        forecast->window.stock.content[i] = SL_CONTENT_DEAD;
-        forecast->window.stock.bytes[i] = 0;
-        forecast->window.stock.live[i] = 0;
-    }
-    return end;
+    stock->content[c] = SL_CONTENT_DEAD;
+    stock->bytes[c] = 0;
+    stock->live[c] = 0;
+    if (!chunk || chunk->pinned) return; /* pinned chunks are not planned */
+    uint64_t held = atomic_load(&chunk->frame_bytes), bytes = atomic_load(&chunk->bytes);
+    stock->content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
+    stock->bytes[c] = bytes > held ? bytes : held;
+    stock->live[c] = chunk->group != SL_NONE ? chunk->bitmap->count : bytes != 0;
 }
 
 static void look_at_next(struct sl_forecast *forecast)
 {
-    forecast->stocked = look_at_unused(forecast, forecast->stocked);
-    if (forecast->stocked < forecast->window.chunks) look_at(forecast, forecast->stocked++);
+    size_t end = sl_arena_skip_unused(&forecast->core->arena, forecast->stocked, forecast->window.chunks);
+    for (; forecast->stocked < end; forecast->stocked++) look_at(forecast, forecast->stocked, false);
+    if (end < forecast->window.chunks) look_at(forecast, forecast->stocked++, true);
 }
 
 /* Whether the chunk's state was read after the current symbol had been fed, and so contains its effect. */

@@ -28,7 +28,7 @@ static struct {
     } of_core[SL_MOST_CORES];
 } late = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-bool sl_late_frees_any(void)
+static bool is_any(void)
 {
     return __builtin_expect(atomic_load_explicit(&late.any, memory_order_relaxed), 0);
 }
@@ -188,12 +188,12 @@ static bool look(bool waits)
 
 void sl_late_frees_look(void)
 {
-    look(false);
+    if (is_any()) look(false);
 }
 
 bool sl_late_frees_hurry(void)
 {
-    return sl_late_frees_any() && (look(false) | look(true));
+    return is_any() && (look(false) | look(true));
 }
 
 void sl_late_frees_forget(uint32_t number)

@@ -23,9 +23,7 @@ enum sl_status sl_runtime_free_everywhere(uint64_t address, enum sl_free_when wh
 /* Whether events can be recorded on the core's streams now, and its work will end without further calls of
  * the program. */
 bool sl_core_may_record(struct sl_core *core);
-/* Whether such memory exists. */
-bool sl_late_frees_any(void);
-/* Frees the memory whose users' work is over. Enqueues. */
+/* Frees the memory whose users' work is over. Enqueues. Reads a flag if there is no such memory. */
 void sl_late_frees_look(void);
 /* Memory is short: waits for work that is sure to end without further calls of the program. True:
  * something was freed. */

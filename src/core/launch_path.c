@@ -1,4 +1,4 @@
-#include "core/launch_path.h"
+#include "core/runtime.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -8,8 +8,6 @@
 #include "base/test_hooks.h"
 #include "base/text.h"
 #include "core/core.h"
-#include "core/feed.h"
-#include "core/plan_fit.h"
 #include "move/daemon.h"
 
 enum { FEW_CHUNKS = 64 };

@@ -12,7 +12,6 @@
 #include "base/options.h"
 #include "base/output.h"
 #include "core/core.h"
-#include "core/learned_parts.h"
 #include "trace/objects.h"
 #include "recording/recording.h"
 
@@ -212,16 +211,6 @@ static void keep_head(struct sl_learned *learned)
     }
 }
 
-/* The program may be killed at any time, so the profile is written whenever the number of iterations has
- * doubled; the total cost is about twice the last write. A profile that was read is not replaced by a shorter
- * one. */
-static bool is_time(const struct sl_learned *learned)
-{
-    bool power_of_two = !(learned->core->history.iterations & (learned->core->history.iterations - 1));
-    return power_of_two && !learned->file->failed && learned->core->history.fed >= learned->primed &&
-           sl_learned_something(learned);
-}
-
 /* Puts the rule in front of the others. Precondition: the file's lock is held. */
 static void add_rule(struct file *file, uint64_t site)
 {
@@ -250,11 +239,17 @@ void sl_learned_exported(struct sl_learned *learned, uint64_t site)
 void sl_learned_iteration(struct sl_learned *learned)
 {
     if (learned->over) return;
-    learned->steady = learned->core->history.fed;
-    learned->period = sl_history_period(&learned->core->history);
-    learned->mispredictions = sl_history_counts(&learned->core->history).mispredictions;
+    struct sl_history *history = &learned->core->history;
+    learned->steady = history->fed;
+    learned->period = sl_history_period(history);
+    learned->mispredictions = sl_history_counts(history).mispredictions;
     keep_head(learned);
-    if (is_time(learned)) sl_learned_write(learned);
+    /* The program may be killed at any time, so the profile is written whenever the number of iterations has
+     * doubled; the total cost is about twice the last write. A profile that was read is not replaced by a
+     * shorter one. */
+    bool doubled = !(history->iterations & (history->iterations - 1));
+    if (doubled && !learned->file->failed && history->fed >= learned->primed && sl_learned_something(learned))
+        sl_learned_write(learned);
 }
 
 bool sl_learned_something(const struct sl_learned *learned)

@@ -1,4 +1,4 @@
-#include "core/learned_parts.h"
+#include "core/learned.h"
 
 #include <stdio.h>
 #include <stdlib.h>

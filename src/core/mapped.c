@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/test_hooks.h"
 #include "core/core.h"
-#include "core/feed.h"
 
 static struct sl_core *if_it_gives(struct sl_core *core)
 {

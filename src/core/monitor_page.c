@@ -137,14 +137,6 @@ static bool announce(const char *path)
     return symlink(target, path) == 0;
 }
 
-/* Whether the descriptor still is the page's. */
-static bool is_own(int file)
-{
-    char target[TARGET_BYTES];
-    snprintf(target, sizeof(target), "/proc/self/fd/%d", file);
-    return look(target) == PAGE;
-}
-
 static void give_up(void)
 {
     if (own.page) munmap(own.page, PAGE_BYTES);
@@ -193,7 +185,9 @@ void sl_monitor_page_close(void)
 
 void sl_monitor_page_leave(void)
 {
-    if (own.file >= 0 && is_own(own.file)) close(own.file);
+    char target[TARGET_BYTES];
+    snprintf(target, sizeof(target), "/proc/self/fd/%d", own.file);
+    if (own.file >= 0 && look(target) == PAGE) close(own.file); /* else another file has the number */
     own.file = -1;
     own.page = NULL;
     own.path[0] = 0;

@@ -109,19 +109,15 @@ static bool add_tiny(struct sl_period_items *m)
     return true;
 }
 
-/* Where `item_of` has the item of a live slot. */
-static uint32_t item_index(const struct sl_period_items *m, uint32_t s)
-{
-    uint32_t name = sl_slot_name(&m->core->placement, s);
-    return sl_name_is_of_any_size(&m->core->placement, name) ? name : s;
-}
-
 static bool add_live(struct sl_period_items *m)
 {
     memset(m->item_of, 0xff, m->core->placement.slot_count * sizeof *m->item_of);
     for (uint32_t s = 0; s < m->core->placement.slot_count; s++) {
         const struct sl_slot *slot = &m->core->placement.slots[s];
-        if (slot->live && !add_allocation(m, item_index(m, s), s, slot->address, SL_NONE)) return false;
+        uint32_t name = slot->live ? sl_slot_name(&m->core->placement, s) : SL_NONE;
+        if (!slot->live) continue;
+        if (!sl_name_is_of_any_size(&m->core->placement, name)) name = s;
+        if (!add_allocation(m, name, s, slot->address, SL_NONE)) return false;
     }
     return true;
 }

@@ -1,4 +1,4 @@
-#include "core/plan_fit.h"
+#include "core/planning.h"
 
 #include <string.h>
 

@@ -20,7 +20,7 @@ struct sl_plan_job {
     enum sl_status status;
     struct sl_plan plan;
     struct sl_steps steps;
-    struct sl_step *out, *in;   /* room for plan_fit.h: a step for each chunk */
+    struct sl_step *out, *in;   /* room for plan_fit.c: a step for each chunk */
     uint8_t *marks;             /* by chunk, zeroed */
     enum sl_chunk_content *now; /* by chunk */
     uint64_t cpu_ns;

@@ -4,9 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/test_hooks.h"
-#include "core/plan_fit.h"
 #include "core/core.h"
-#include "core/planner.h"
 #include "launch/extents.h"
 #include "move/steps.h"
 

@@ -201,15 +201,6 @@ static uint64_t change_note(void *self, sl_symbol symbol, uint64_t note)
                         sl_note_slot(note ? note : job->notes[job->period.parts[i].symbol]));
 }
 
-/* Changes the places at which allocations are predicted: those of the last period, or, where sizes vary, of
- * any, as any may be predicted from next. Precondition: the next symbol is the period's first. */
-static void apply(struct sl_layout_job *job)
-{
-    sl_period_match_begin(&job->match);
-    sl_predictor_renote(job->core->history.predictor, job->vary ? MOST_RENOTED : job->period.period,
-                        change_note, job);
-}
-
 /* --- when */
 
 /* Whether many allocations came to lie elsewhere since the last try. Where sizes vary, a step of the largest
@@ -282,14 +273,20 @@ static bool may_try(struct sl_relayout *relayout, const struct sl_core *core,
     return predicted;
 }
 
+/* `better`: changes the places at which allocations are predicted: those of the last period, or, where sizes
+ * vary, of any, as any may be predicted from next. Precondition: the next symbol is then the period's first.
+ */
 static void end(struct sl_relayout *relayout, bool better)
 {
+    struct sl_layout_job *job = relayout->job;
     if (better) {
-        apply(relayout->job);
+        sl_period_match_begin(&job->match);
+        sl_predictor_renote(job->core->history.predictor, job->vary ? MOST_RENOTED : job->period.period,
+                            change_note, job);
         relayout->done++;
         relayout->failed = 0;
     }
-    delete_job(relayout->job);
+    delete_job(job);
     relayout->job = NULL;
     relayout->drop = relayout->at_begin = false;
 }

@@ -4,8 +4,6 @@
 
 #include "base/forked.h"
 #include "core/core.h"
-#include "core/feed.h"
-#include "core/sync.h"
 
 #define SAMPLES 2048 /* of an arena, at most about twice as many */
 

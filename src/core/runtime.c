@@ -12,7 +12,6 @@
 #include "base/environment.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/build.h"
 #include "core/core.h"
 #include "core/learned.h"
 #include "core/planner.h"
@@ -180,30 +179,30 @@ void sl_runtime_unused(void)
     sl_report_end(NULL);
 }
 
-static struct sl_core *new_core(const struct sl_backend *backend, uint32_t number)
+/* Makes and builds a core. */
+static enum sl_status start_core(const struct sl_backend *backend, uint32_t number, struct sl_core **out)
 {
-    struct sl_core *core = sl_core_new();
-    if (!core) return NULL;
-    core->number = number;
-    core->backend = *backend;
-    core->options = sl_options_in_force();
-    core->policy = sl_policy_traits(sl_options_in_force()->policy);
-    return core;
+    struct sl_core *core = number < SL_MOST_CORES ? sl_core_new(backend, number) : NULL;
+    enum sl_status status = core ? sl_core_build(core) : SL_ERR_NO_MEMORY;
+    *out = core;
+    if (status == SL_OK) return status;
+    sl_log(SL_LOG_WARN,
+           number ? "a further context is not managed (%s)"
+                  : "cannot start (%s); the program runs as without sluice",
+           sl_status_text(status));
+    if (!number) sl_report_end(NULL);
+    if (core) sl_core_tear_down(core, false);
+    sl_core_delete(core);
+    return status;
 }
 
 enum sl_status sl_runtime_start(const struct sl_backend *backend)
 {
     if (atomic_exchange(&tried, true)) return sl_runtime_running() ? SL_OK : SL_ERR_UNSUPPORTED;
     sl_report_open(sl_options_in_force());
-    struct sl_core *core = new_core(backend, 0);
-    enum sl_status status = core ? sl_core_build(core) : SL_ERR_NO_MEMORY;
-    if (status) {
-        sl_log(SL_LOG_WARN, "cannot start (%s); the program runs as without sluice", sl_status_text(status));
-        sl_report_end(NULL);
-        if (core) sl_core_tear_down(core, false);
-        sl_core_delete(core);
-        return status;
-    }
+    struct sl_core *core;
+    enum sl_status status = start_core(backend, 0, &core);
+    if (status) return status;
     sl_trace_emit_to(core->recorder.trace, &core->stats.tick);
     add_core(core);
     return SL_OK;
@@ -213,14 +212,9 @@ enum sl_status sl_runtime_start_another(const struct sl_backend *backend, uint32
 {
     uint32_t next = sl_cores_next();
     if (next < sl_cores_started()) sl_core_tear_down(sl_core_started(next), true);
-    struct sl_core *core = next < SL_MOST_CORES ? new_core(backend, next) : NULL;
-    enum sl_status status = core ? sl_core_build(core) : SL_ERR_NO_MEMORY;
-    if (status) {
-        sl_log(SL_LOG_WARN, "a further context is not managed (%s)", sl_status_text(status));
-        if (core) sl_core_tear_down(core, false);
-        sl_core_delete(core);
-        return status;
-    }
+    struct sl_core *core;
+    enum sl_status status = start_core(backend, next, &core);
+    if (status) return status;
     if (core->options->trace[0])
         sl_warn_once("the trace is that of the first context: what the program does in others is not in it");
     pthread_mutex_lock(&everywhere);

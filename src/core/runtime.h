@@ -12,11 +12,10 @@
 #include "base/options.h"
 #include "core/allocate.h"
 #include "core/late_frees.h"
-#include "core/launch_path.h"
 #include "core/mapped.h"
 #include "core/room.h"
-#include "core/sync.h"
 #include "device/backend.h"
+#include "launch/launch.h"
 #include "trace/events.h"
 
 struct sl_arena;
@@ -112,6 +111,74 @@ struct sl_view {
     const struct sl_usage *usage; /* of the newest launch, until it ends */
 };
 struct sl_view sl_runtime_view(void);
+
+/* --- launch_path.c: from before the driver gets a launch until after it has it */
+
+/* Call the first before the real call: it fetches the launch's chunks. It never fails: the worst case is a
+ * slow launch. Call the second after the real call in the same thread; `ok` says whether the driver accepted
+ * the launch. Every begin needs its end. */
+void sl_runtime_launch_begin(struct sl_launch *launch);
+void sl_runtime_launch_end(struct sl_launch *launch, bool ok);
+
+/* The accesses of `launch`, which is not launched now: for launches of graphs. Its stream is ignored, and its
+ * parameters are read during the call only. May ask the driver for the kernel's parameters. NULL: the core
+ * does not run, or there is no memory. Free it with free(). */
+struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch);
+
+/* The device memory that a launch with this footprint would take now, and the budget. Bytes beyond the budget
+ * are partly used in place. If the core does not move memory, the budget is unlimited. */
+struct sl_fit {
+    uint64_t bytes, budget_bytes;
+};
+struct sl_fit sl_runtime_fit(const struct sl_footprint *footprint);
+
+/* --- sync.c: the program's waits, and the ends of its streams */
+
+/* The program is about to begin a capture on the stream, or to make the stream wait while a capture is under
+ * way, which may draw the stream in. Notes the stream's work so far, which a free during the capture has to
+ * wait for. */
+void sl_runtime_capture_may_begin(sl_stream stream);
+
+/* Around the driver's call behind that: no other thread waits for a stream meanwhile. The calling thread does
+ * nothing else, and is not cancelled. */
+struct sl_capture_begin {
+    struct sl_core *core;
+    int cancel_state;
+};
+struct sl_capture_begin sl_runtime_capture_begins(void);
+void sl_runtime_capture_begun(struct sl_capture_begin begin);
+
+/* The program is about to destroy a stream, whose work may still run. */
+void sl_runtime_stream_gone(sl_stream stream);
+
+/* Waits on the host for all work of the context's streams so far, except streams that capture. The driver
+ * does the same when memory is freed, but by waiting for the context, which a capture in another thread
+ * forbids. Precondition: the context is current. SL_ERR_DRIVER: some work may not be done. */
+enum sl_status sl_runtime_finish(void);
+
+/* Whether the thread's core knows that the program gave its context no work since it last waited for all of
+ * it, and that this wait succeeded. Takes no lock. */
+bool sl_runtime_is_quiet(void);
+
+/* Makes the stream, or else the host, wait for the event; puts the event behind the stream's work, or else
+ * waits for that. Events are cuEventCreate's. SL_ERR_DRIVER: nothing is in order. */
+enum sl_status sl_runtime_order(sl_stream stream, sl_event_handle event);
+enum sl_status sl_runtime_record(sl_event_handle event, sl_stream stream);
+
+/* The program recorded the event on the stream, or makes the stream wait for it. This tells which work lies
+ * behind a collective. Without collectives each costs a load. */
+void sl_runtime_event_recorded(const void *event, sl_stream stream);
+void sl_runtime_event_destroyed(const void *event); /* another one may get its handle */
+void sl_runtime_stream_waits(sl_stream stream, const void *event);
+
+/* Around the program's cuCtxSynchronize: call the first before the driver's call, and the second with its
+ * result after the call succeeded. All work issued before is then done. */
+struct sl_sync_mark {
+    sl_tick tick;   /* the last launch that the wait covers; UINT64_MAX: unknown */
+    uint64_t frees; /* the number of frees that it covers */
+};
+struct sl_sync_mark sl_runtime_synchronizing(void);
+void sl_runtime_synchronized(struct sl_sync_mark before);
 
 /* --- records of the shim beside allocations and launches */
 

@@ -1,11 +1,9 @@
-#include "core/sync.h"
+#include "core/runtime.h"
 
 #include <pthread.h>
 
 #include "base/test_hooks.h"
 #include "core/core.h"
-#include "core/feed.h"
-#include "core/late_frees.h"
 #include "trace/trace_write.h"
 
 struct sl_sync_mark sl_runtime_synchronizing(void)
@@ -36,7 +34,7 @@ void sl_runtime_synchronized(struct sl_sync_mark before)
         sl_behind_synchronized(&core->migrator.behind);
     }
     sl_unlock(&core->order);
-    if (sl_late_frees_any()) sl_late_frees_look();
+    sl_late_frees_look();
 }
 
 /* Precondition: the order lock is not held; takes it. `asks`: ask the driver whether the stream is loose

@@ -160,13 +160,6 @@ static void record_open(struct sl_frees *frees, const struct sl_points *only)
     sl_points_void(frees, taken);
 }
 
-/* Records the point if it is open. Another thread may be about to. Enqueues. */
-static void settle(struct sl_points *points)
-{
-    if (atomic_load(&points->open)) record_open(points->list, points);
-    while (atomic_load(&points->open)) sched_yield();
-}
-
 void sl_frees_flush(struct sl_frees *frees)
 {
     if (atomic_load_explicit(&frees->any_open, memory_order_relaxed)) record_open(frees, NULL);
@@ -333,10 +326,11 @@ wait_for_all(const struct sl_waits *waits, const struct sl_backend *backend, sl_
 {
     enum sl_status status = waits->unsure ? SL_ERR_DRIVER : SL_OK;
     for (uint32_t i = 0; i < waits->count; i++) {
-        settle(waits->at[i].points);
-        enum sl_status one = sl_points_are_unsure(waits->at[i].points)
-                                 ? SL_ERR_DRIVER
-                                 : wait(backend, stream, waits->at[i].event);
+        struct sl_points *points = waits->at[i].points;
+        if (atomic_load(&points->open)) record_open(points->list, points);
+        while (atomic_load(&points->open)) sched_yield(); /* another thread is about to record it */
+        enum sl_status one =
+            sl_points_are_unsure(points) ? SL_ERR_DRIVER : wait(backend, stream, waits->at[i].event);
         if (one) status = one;
     }
     return status;

@@ -63,11 +63,13 @@ static bool lock_table(int file)
 }
 
 /* Unlocks what no mapping keeps locked, and closes. Explicitly, as a child that was forked meanwhile has the
- * file open, too. */
+ * file open, too. Keeps errno. */
 static void close_table(int file)
 {
+    int error = errno;
     lock(file, TABLE, 1, F_UNLCK);
     close(file);
+    errno = error;
 }
 
 /* --- the file */
@@ -106,9 +108,7 @@ static int open_locked(const char *path, bool create, struct stat *status)
         again = file < 0 && create && errno == ENOENT;
         if (file < 0) continue;
         if (enter(file, status, &again)) return file;
-        int error = errno;
         close_table(file);
-        errno = error;
     }
     return -1;
 }
@@ -171,13 +171,6 @@ static void remove_unused(int file, const char *path)
 
 /* --- registration */
 
-static bool take_slot(struct sl_node *node)
-{
-    for (node->slot = 0; node->slot < SL_NODE_SLOTS; node->slot++)
-        if (lock(node->file, SLOT + node->slot, 1, F_WRLCK)) return true;
-    return false;
-}
-
 /* Takes a slot for as long as the process lives. The mapping keeps the file, and with it the lock; nobody may
  * access it. */
 static bool hold_slot(struct sl_node *node)
@@ -185,7 +178,9 @@ static bool hold_slot(struct sl_node *node)
     void *held = mmap(NULL, HELD_BYTES, PROT_NONE, MAP_SHARED, node->file, 0);
     if (held == MAP_FAILED) return false;
     /* Without the advice a child would keep the slot of a dead parent. */
-    if (madvise(held, HELD_BYTES, MADV_DONTFORK) == 0 && take_slot(node)) {
+    bool advised = madvise(held, HELD_BYTES, MADV_DONTFORK) == 0;
+    for (node->slot = 0; advised && node->slot < SL_NODE_SLOTS; node->slot++) {
+        if (!lock(node->file, SLOT + node->slot, 1, F_WRLCK)) continue;
         node->held = held;
         return true;
     }
@@ -226,10 +221,9 @@ enum sl_status sl_node_join(const char *option, struct sl_node *out, struct sl_n
         if (hold_slot(out)) return SL_OK;
         errno = ENOLCK;
     }
-    int error = errno;
     close_table(out->file);
     out->file = -1;
-    return refuse(out->path, error);
+    return refuse(out->path, errno);
 }
 
 /* The file is opened anew for each change: a child that inherits the descriptor would share its locks, and

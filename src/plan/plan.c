@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/plan_search.h"
+#include "plan/plan_parts.h"
 
 #define MOST_GUESSED 0.5 /* of the time; with more, comparing attempts is pointless */
 

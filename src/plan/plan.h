@@ -87,12 +87,12 @@ struct sl_plan_lessons {
     size_t launch_count;
     sl_tick first_tick;
     struct sl_way {
-        double weight_of_rest, least_price; /* see plan_choose.h */
+        double weight_of_rest, least_price; /* see plan_parts.h */
         bool fills; /* launches beyond the budget get a part of their missing chunks */
     } best_way;
-    double slack;      /* part of the budget; see plan_search.h */
+    double slack;      /* part of the budget; see plan_parts.h */
     unsigned idle;     /* consecutive plans without an improvement */
-    double over_bytes; /* see plan_search.h */
+    double over_bytes; /* see plan_parts.h */
     uint64_t random;
 };
 

@@ -1,4 +1,4 @@
-#include "plan/plan_choose.h"
+#include "plan/plan_parts.h"
 
 #include <stdlib.h>
 

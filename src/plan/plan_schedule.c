@@ -1,4 +1,4 @@
-#include "plan/plan_schedule.h"
+#include "plan/plan_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

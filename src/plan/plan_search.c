@@ -1,13 +1,10 @@
-#include "plan/plan_search.h"
+#include "plan/plan_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/test_hooks.h"
-#include "plan/plan_choose.h"
-#include "plan/plan_schedule.h"
-#include "plan/plan_uses.h"
 
 /* --- cost of copies */
 
@@ -47,7 +44,7 @@ double sl_plan_cost_ns(double most_ns, double excess_bytes, double bytes_per_s)
 
 /* --- search */
 
-/* Belady's choice copies least: see plan_search.h. Other choices are tried while launches stall for more than
+/* Belady's choice copies least: see plan_parts.h. Other choices are tried while launches stall for more than
  * this part of the time. */
 #define LEAST_WAIT 0.01
 #define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, if a launch uses fetchable bytes remotely */
@@ -91,13 +88,6 @@ struct search {
     double best_cost_ns;
     struct sl_copied best_copied, belady;
 };
-
-static void search_free(struct search *s)
-{
-    sl_outlook_free(&s->outlook);
-    sl_choice_free(&s->choice);
-    free(s->rows[0]);
-}
 
 static struct sl_copied copied(const struct search *s)
 {
@@ -349,6 +339,8 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
     if (status == SL_OK) status = begin(&s, lessons);
     if (status == SL_OK && in->attempts && waits(&s)) improve(&s, lessons);
     if (status == SL_OK) *out = s.best;
-    search_free(&s);
+    sl_outlook_free(&s.outlook);
+    sl_choice_free(&s.choice);
+    free(s.rows[0]);
     return status;
 }

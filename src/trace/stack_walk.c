@@ -24,15 +24,8 @@ static _Thread_local struct {
     bool is_main;
 } thread_stack __attribute__((tls_model("initial-exec")));
 
-/* The kernel's list shows the main thread's stack as far as it has grown, in a line with this name and no
- * file. */
-static bool is_main_stack(const char *line)
-{
-    const char *name = strrchr(line, ' ');
-    return name && !strcmp(name, " [stack]") && !strchr(line, '/');
-}
-
-/* Reads the list in small pieces, because it may be long and the stack small. */
+/* The kernel's list shows the main thread's stack as far as it has grown, in a line with its name and no
+ * file. Reads the list in small pieces, because it may be long and the stack small. */
 static void find_main_stack(void)
 {
     char piece[256], line[128];
@@ -47,7 +40,9 @@ static void find_main_stack(void)
             length += line[length] && length + 1 < sizeof line;
             if (piece[i] != '\n') continue;
             length = 0;
-            if (is_main_stack(line)) sscanf(line, "%lx-%lx", &thread_stack.start, &thread_stack.end);
+            const char *name = strrchr(line, ' ');
+            if (name && !strcmp(name, " [stack]") && !strchr(line, '/'))
+                sscanf(line, "%lx-%lx", &thread_stack.start, &thread_stack.end);
         }
     }
     syscall(SYS_close, fd);

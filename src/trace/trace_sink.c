@@ -80,11 +80,9 @@ enum sl_status sl_trace_sink_open(struct sl_trace_sink *sink, const char *path, 
     status = make_compressor(sink);
     if (status == SL_OK) status = write_header(sink);
     if (status) {
-        int error = errno;
         sl_trace_sink_close(sink);
         if (sink->workspace) munmap(sink->workspace, sink->workspace_bytes);
         *sink = (struct sl_trace_sink){.file.fd = -1};
-        errno = error;
     }
     return status;
 }

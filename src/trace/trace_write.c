@@ -18,12 +18,6 @@
 
 /* --- a thread's ring */
 
-static uint64_t room_for(const struct sl_event *event)
-{
-    bool frequent = event->type == SL_EVENT_LAUNCH || event->type == SL_EVENT_ACCESS;
-    return frequent ? SL_RING_SLOTS - SL_RING_KEPT : SL_RING_SLOTS;
-}
-
 static struct sl_event gap_event(const struct sl_ring *ring, uint64_t lost, uint64_t time_ns)
 {
     return (struct sl_event){.type = SL_EVENT_GAP,
@@ -36,7 +30,8 @@ bool sl_ring_push(struct sl_ring *ring, const struct sl_event *event)
 {
     uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
     uint64_t lost = __atomic_load_n(&ring->lost, __ATOMIC_RELAXED), needed = lost ? 2 : 1;
-    uint64_t room = room_for(event);
+    bool frequent = event->type == SL_EVENT_LAUNCH || event->type == SL_EVENT_ACCESS;
+    uint64_t room = frequent ? SL_RING_SLOTS - SL_RING_KEPT : SL_RING_SLOTS;
     if (head - ring->tail_seen + needed > room) {
         ring->tail_seen = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
         if (head - ring->tail_seen + needed > room) return false;

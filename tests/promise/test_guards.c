@@ -327,7 +327,7 @@ static bool all_streams_wait_for_the_discard(void)
 static uint64_t take_in_own(void)
 {
     uint64_t address = 0;
-    if (sl_runtime_alloc(CHUNK, 1, 0, &SL_STREAM_PER_THREAD, &address)) exit(2);
+    if (sl_runtime_alloc(CHUNK, 1, 0, &(sl_stream){SL_STREAM_PER_THREAD}, &address)) exit(2);
     return address;
 }
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "broken.h"
-#include "core/feed.h"
+#include "core/core.h"
 #include "core/policy.h"
 #include "core_fixture.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/build.h"
+#include "core/core.h"
 #include "tests/host/backend_host.h"
 #include "trace_file.h"
 
@@ -28,9 +28,10 @@ static int begin(void **state)
 /* A core on a device with so much memory; not built. */
 static struct sl_core *new_core(uint64_t device_bytes)
 {
-    struct sl_core *core = sl_core_new();
+    struct sl_backend backend;
+    assert_int_equal(sl_backend_host_new(device_bytes, &backend), SL_OK);
+    struct sl_core *core = sl_core_new(&backend, 0);
     assert_non_null(core);
-    assert_int_equal(sl_backend_host_new(device_bytes, &core->backend), SL_OK);
     core->options = &options;
     core->policy = sl_policy_traits(options.policy);
     return core;

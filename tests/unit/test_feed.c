@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/feed.h"
+#include "core/core.h"
 #include "core_fixture.h"
 #include "move/steps.h"
 

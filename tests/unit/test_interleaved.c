@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/feed.h"
+#include "core/core.h"
 #include "core/planner.h"
 #include "core_fixture.h"
 

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "core/learned.h"
-#include "core/learned_parts.h"
 #include "core_fixture.h"
 #include "profile/profile_file.h"
 #include "profile_sample.h"

@@ -1,7 +1,7 @@
 /* Which chunks leave and come: every choice is carried out launch by launch. Breaks if a launch would lack a
  * chunk that the choice could have there, if more than the budget would be resident, if content were lost, or
  * if another chunk left than the policy says. */
-#include "plan/plan_choose.h"
+#include "plan/plan_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

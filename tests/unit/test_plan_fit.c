@@ -1,6 +1,6 @@
 /* Where a plan stands after launches that nobody predicted: breaks if it is taken for a place where other
  * launches follow, or if a place is not found again. */
-#include "core/plan_fit.h"
+#include "core/planning.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* When chunks leave and come: the times are worked out again from the actions alone. Breaks if something is
  * issued too early to be right, later than it could be, or if a plan promises times that its own actions do
  * not keep. */
-#include "plan/plan_schedule.h"
+#include "plan/plan_parts.h"
 
 #include <math.h>
 #include <setjmp.h>

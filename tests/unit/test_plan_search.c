@@ -1,7 +1,7 @@
 /* Several ways to plan, of which the best is kept: breaks if a plan with attempts is slower than without, or
  * copies much more, if attempts find nothing, or if the next plan begins anew. How good plans are for a
  * training, test_plan_gpt.c looks at. */
-#include "plan/plan_search.h"
+#include "plan/plan_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +12,6 @@
 #include <cmocka.h>
 
 #include "plan/plan.h"
-#include "plan/plan_choose.h"
-#include "plan/plan_schedule.h"
 #include "plan_check.h"
 #include "plan_scene.h"
 

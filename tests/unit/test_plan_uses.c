@@ -1,6 +1,6 @@
 /* What comes next for each chunk: against looking at all launches behind. Breaks if a plan takes a chunk for
  * used, or dead, at another time than it is. */
-#include "plan/plan_uses.h"
+#include "plan/plan_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* What the core notes of an allocation and a free: breaks if two allocations have one number, if a free is
  * not known by the name of its allocation, if slots that only remember a place are never forgotten, or if two
  * buffers that are used by turns make every second step another one. */
-#include "core/feed.h"
+#include "core/core.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

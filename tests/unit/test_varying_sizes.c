@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "core/core.h"
-#include "core/feed.h"
 #include "core_fixture.h"
 
 enum { LAYERS = 24, LENGTHS = 13, LEARNED = 20, STEPS = 40 };

@@ -1,9 +1,28 @@
-/* Chooses which chunks are evicted and fetched, under one policy. */
-#ifndef SLUICE_PLAN_CHOOSE_H
-#define SLUICE_PLAN_CHOOSE_H
+/* The parts of planning, in the order in which a plan passes them. Private to src/plan/ and its tests. */
+#ifndef SLUICE_PLAN_PARTS_H
+#define SLUICE_PLAN_PARTS_H
 
 #include "plan/plan.h"
-#include "plan/plan_uses.h"
+
+/* --- plan_uses.c: when chunks are used, the same for all attempts of a plan */
+
+/* The future uses of the chunks. A moment is a point between launches: moment 0 is before launches[0], moment
+ * m after launches[m - 1]. */
+struct sl_outlook {
+    uint32_t *next;          /* by access, in the order of the launches: the chunk's next use, or SL_NONE */
+    uint32_t *death;         /* by access: the launch after which the chunk dies before that, or SL_NONE */
+    uint32_t *first, *last;  /* by chunk: the first and last launches that use it, or SL_NONE */
+    uint32_t *first_death;   /* by chunk: the launch after which it dies before its first use, or SL_NONE */
+    const double *launch_ns; /* duration of each launch */
+    uint32_t access_count;
+};
+
+/* On SL_OK release *out with sl_outlook_free. */
+enum sl_status sl_outlook_make(const struct sl_plan_input *input, const double *launch_ns,
+                               struct sl_outlook *out);
+void sl_outlook_free(struct sl_outlook *outlook); /* accepts a zeroed one */
+
+/* --- plan_choose.c: which chunks are evicted and fetched, under one policy */
 
 /* The resident chunks that may be evicted. Live ones are ranked by the time for which the frame becomes free,
  * divided by the cost of the copies:
@@ -111,5 +130,58 @@ void sl_choice_free(struct sl_choice *choice); /* accepts a zeroed choice */
 
 /* Delays all movements to the earliest moment that `when` allows. */
 void sl_choice_hold_back(struct sl_choice *choice, enum sl_plan_when when);
+
+/* --- plan_schedule.c: when the chosen chunks are evicted and fetched */
+
+/* Predicted bytes over the link, both directions, after a third, two thirds and all of the launches, and the
+ * time after two thirds. */
+struct sl_course {
+    double first_bytes, most_bytes, all_bytes, most_ns;
+};
+
+/* Writes the actions and the plan's predictions into a zeroed plan, and the course. */
+enum sl_status sl_plan_schedule(const struct sl_plan_input *input, const double *launch_ns,
+                                const struct sl_choice *choice, struct sl_plan *plan,
+                                struct sl_course *course);
+
+/* --- plan_search.c: tries several choices and keeps the best plan.
+ *
+ * Where the budget is full, each fetch waits for an eviction, which waits for a launch. So a choice may leave a
+ * part of the budget free, the slack: fetches take it at once, and evictions of what launches have just used
+ * make up for it meanwhile. This copies a little more, and is kept if that is faster.
+ *
+ * How copies count when plans are compared by time. Belady's choice copies least. Other choices may copy a
+ * little more, and once much more.
+ *
+ * The first two thirds of a window of three periods count, because what a plan saves near its end may have to
+ * be paid directly after it. The first third may copy more, once: this moves other chunks to where a choice
+ * wants them, and the time for it is counted. The second third shows what such a choice copies in every
+ * period, which must stay within the bound. Until the excess is made up for, each further plan with an excess
+ * has to save enough time for it; otherwise every plan would have its one excess.
+ */
+
+/* Tries Belady's choice and then up to `input->attempts` others, and returns the best plan. Otherwise as
+ * sl_plan_make. */
+enum sl_status sl_plan_search(const struct sl_plan_input *input, const double *launch_ns,
+                              struct sl_plan_lessons *lessons, struct sl_plan *out);
+
+#define SL_MOST_BYTES 1.015 /* times the bytes of Belady's choice */
+
+/* Bytes over the link, both directions, after a third, two thirds and all of the launches. */
+struct sl_copied {
+    double first, most, all;
+};
+
+/* The bytes that a period copies beyond the bound, at least; 0: it is within the bound. */
+double sl_excess_bytes(struct sl_copied by, struct sl_copied least);
+
+/* The bytes that the plans so far copied in their served parts, the first thirds, beyond the bound, including
+ * the plan with `by`; 0: none, or made up for. */
+double sl_over_bytes(double over_before, struct sl_copied by, struct sl_copied least);
+
+/* The cost of a plan that takes `most_ns` for two periods. With excess copies, the time that these have to
+ * save at least is added: half of their time on the link, and 2 % of all the time, because a real run saves
+ * less than the plan promises. */
+double sl_plan_cost_ns(double most_ns, double excess_bytes, double bytes_per_s);
 
 #endif
