@@ -36,7 +36,7 @@ static uint64_t job_of(uint32_t size)
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         const char *value = secure_getenv(names[i]);
         job = sl_hash_word(job, value ? i + 1 : 0);
-        for (; value && *value; value++) job = sl_hash_word(job, (unsigned char)*value);
+        job = sl_hash_text(job, value ? value : "");
     }
     return job | 1;
 }

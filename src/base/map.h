@@ -58,5 +58,10 @@ static inline uint64_t sl_hash_word(uint64_t hash, uint64_t word)
 {
     return sl_mix((hash + 1) * 0x9e3779b97f4a7c15u + word);
 }
+static inline uint64_t sl_hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++) hash = sl_hash_word(hash, (unsigned char)*text);
+    return hash;
+}
 
 #endif

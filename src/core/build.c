@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "core/learned.h"
-#include "core/planner.h"
 #include "core/report.h"
 #include "core/room.h"
 #include "move/daemon.h"
@@ -61,20 +60,15 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
                             core->budget.virtual_size_bytes);
 }
 
-/* The rules of the first device, with those that its allocations and the profile added. */
-static void copy_backing(struct sl_core *core)
-{
-    struct sl_core *first = sl_core_started(0);
-    sl_lock(&first->order);
-    core->placement.backing = first->placement.backing;
-    sl_unlock(&first->order);
-}
-
 /* The options' rules were checked when they were read; the profile's are checked here. */
 static void read_backing(struct sl_core *core)
 {
-    if (core->number) {
-        copy_backing(core);
+    if (core->number) { /* the rules of the first device, with those that its allocations and the profile
+                           added */
+        struct sl_core *first = sl_core_started(0);
+        sl_lock(&first->order);
+        core->placement.backing = first->placement.backing;
+        sl_unlock(&first->order);
         return;
     }
     struct sl_profile_wanted wanted = sl_learned_wanted(core->learned);

@@ -1,6 +1,5 @@
-#include "core/demand.h"
-
 #include "core/core.h"
+
 #include "move/steps.h"
 
 /* Without a plan, a part of the budget is kept free once launches lacked chunks: at least 1/SPARE_PART,
@@ -95,14 +94,6 @@ static sl_chunk next_victim(struct sl_demand *demand, sl_tick tick)
     return SL_NONE;
 }
 
-static sl_chunk find_victim(struct sl_demand *demand, sl_tick tick)
-{
-    sl_chunk victim = next_victim(demand, tick);
-    if (victim != SL_NONE) return victim;
-    look_for_victims(demand, tick);
-    return next_victim(demand, tick);
-}
-
 /* A fetch for a launch, and the evictions for it. */
 struct fetching {
     struct sl_demand *demand;
@@ -137,7 +128,11 @@ static bool make_room(const struct fetching *fetching, uint64_t bytes)
     uint64_t budget = sl_budget_bytes(&demand->core->budget);
     while (atomic_load(&demand->core->migrator.occupied_bytes) + bytes > budget) {
         sl_chunk victim = sl_schedule_take_back(&demand->core->schedule, fetching->tick);
-        if (victim == SL_NONE) victim = find_victim(demand, fetching->tick);
+        if (victim == SL_NONE) victim = next_victim(demand, fetching->tick);
+        if (victim == SL_NONE) {
+            look_for_victims(demand, fetching->tick);
+            victim = next_victim(demand, fetching->tick);
+        }
         if (victim == SL_NONE) return false;
         if (!sl_migrator_evict(&demand->core->migrator, victim, fetching->fence, SL_CAUSE_DEMAND))
             return false;
@@ -160,20 +155,13 @@ static uint64_t spare_room(const struct sl_demand *demand, uint64_t fetched_byte
     return spare < most ? spare : most;
 }
 
-static uint64_t lacking_in_all(const struct sl_demand *demand, const struct sl_demand_for *launch)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < launch->count; i++)
-        bytes += lacking_bytes(sl_arena_record(&demand->core->arena, launch->chunks[i]));
-    return bytes;
-}
-
 uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *launch, bool *fetched)
 {
     struct sl_migrator *migrator = &demand->core->migrator;
-    uint64_t fetched_bytes = 0, lacking = lacking_in_all(demand, launch),
-             budget = sl_budget_bytes(&demand->core->budget);
+    uint64_t fetched_bytes = 0, lacking = 0, budget = sl_budget_bytes(&demand->core->budget);
     uint32_t missing = 0;
+    for (uint32_t i = 0; i < launch->count; i++)
+        lacking += lacking_bytes(sl_arena_record(&demand->core->arena, launch->chunks[i]));
     bool fits = sl_demand_own_bytes(demand, launch->chunks, launch->count) <= budget;
     struct fetching fetching = {demand, launch->tick,
                                 fence_for(demand, lacking + spare_room(demand, lacking))};

@@ -1,7 +1,6 @@
 #include "core/core.h"
 
 #include "core/learned.h"
-#include "launch/extents.h"
 
 #define SYMBOLS_BETWEEN_UPDATES 64 /* keeps what others read of the run recent */
 

@@ -41,16 +41,6 @@ static bool has_work(struct sl_core *core)
     return work;
 }
 
-static uint32_t users_beside(const struct sl_core *owner)
-{
-    uint32_t users = 0;
-    for (uint32_t c = 0; c < sl_cores_started(); c++) {
-        struct sl_core *other = sl_core_numbered(c);
-        if (other && other != owner && has_work(other)) users |= (uint32_t)1 << c;
-    }
-    return users;
-}
-
 /* Hides the allocation from look-ups, or shows it again. False: none that can be changed so begins at
  * `address`. */
 static bool hide(struct sl_core *core, uint64_t address, bool hides, struct sl_allocation *found)
@@ -85,7 +75,11 @@ enum sl_status sl_runtime_free_everywhere(uint64_t address, enum sl_free_when wh
     if (!core) return SL_OK;
     bool several = sl_cores_are_several();
     if (several && !sl_runtime_find(address, freed)) return SL_ERR_INVALID; /* also if it was freed already */
-    uint32_t users = several ? users_beside(core) : 0;
+    uint32_t users = 0;
+    for (uint32_t c = 0; several && c < sl_cores_started(); c++) {
+        struct sl_core *other = sl_core_numbered(c);
+        if (other && other != core && has_work(other)) users |= (uint32_t)1 << c;
+    }
     SL_TEST_DELAY(FREE);
     if (!users) return sl_core_free(core, address, SL_FREE_PLAIN, when, freed);
     if (when == SL_FREE_IDLE && has_work(core)) return SL_ERR_UNSUPPORTED;

@@ -203,16 +203,6 @@ static const struct sl_usage *understand(struct sl_core *core, struct launch_con
     return usage;
 }
 
-/* Checks whether all chunks are resident without further work, and counts pinned bytes. */
-static void see(struct sl_core *core, const struct sl_usage *usage, struct launch_context *context)
-{
-    context->resident = !usage->chunk_count || use_plainly(core, usage, context->stream);
-    if (usage->pinned_bytes) {
-        SL_COUNT(&core->stats, remote_bytes, usage->pinned_bytes);
-        SL_COUNT(&core->stats, pinned_bytes, usage->pinned_bytes);
-    }
-}
-
 /* Copies the launch's list of chunks, because the scanner's is overwritten by other threads' launches.
  * Without memory the chunks are used where they are. */
 static void keep_chunks(const struct sl_usage *usage, struct launch_context *context)
@@ -226,20 +216,16 @@ static void keep_chunks(const struct sl_usage *usage, struct launch_context *con
     context->chunk_count = count;
 }
 
-/* A graph's content is not examined: once any collective was captured, every graph may contain one. */
-static bool may_meet_peers(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
-{
-    return launch->kind == SL_LAUNCH_COLLECTIVE ||
-           (kernel && core->scanner.kernels.kernels[kernel].meets_peers) ||
-           (launch->kind == SL_LAUNCH_GRAPH && atomic_load(&core->streams.captured_collective));
-}
-
 /* The last step under the order lock: decides what the stream waits for, advances planning, and takes a
  * sample. */
 static void conclude(struct sl_core *core, struct launch_context *context)
 {
     struct sl_launch *launch = context->launch;
-    launch->meets_peers = may_meet_peers(core, launch, context->kernel);
+    /* A graph's content is not examined: once any collective was captured, every graph may contain one. */
+    launch->meets_peers =
+        launch->kind == SL_LAUNCH_COLLECTIVE ||
+        (context->kernel && core->scanner.kernels.kernels[context->kernel].meets_peers) ||
+        (launch->kind == SL_LAUNCH_GRAPH && atomic_load(&core->streams.captured_collective));
     if (context->beside) context->in_sequence = 0; /* only for speed */
     if (context->in_sequence) {
         if (sl_stream_note_join(&core->streams, context->stream, context->in_sequence))
@@ -306,7 +292,11 @@ static void begin(struct sl_core *core, struct sl_launch *launch, bool beside)
         return;
     }
     const struct sl_usage *usage = understand(core, &context);
-    see(core, usage, &context);
+    context.resident = !usage->chunk_count || use_plainly(core, usage, context.stream);
+    if (usage->pinned_bytes) {
+        SL_COUNT(&core->stats, remote_bytes, usage->pinned_bytes);
+        SL_COUNT(&core->stats, pinned_bytes, usage->pinned_bytes);
+    }
     bool moves = !context.resident || context.batch.any;
     if (moves) {
         if (!context.resident) keep_chunks(usage, &context);

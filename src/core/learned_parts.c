@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "core/core.h"
-#include "launch/extents.h"
 #include "trace/objects.h"
 
 #define PLACE_PASSES 4 /* at most, until every allocation gets the place of the last pass */

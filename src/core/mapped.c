@@ -283,22 +283,19 @@ static bool fill(struct sl_core *core, const struct sl_divided *mapping)
     return true;
 }
 
-static void keep_whole_mapping(struct sl_core *core, struct sl_divided *mapping)
-{
-    mapping->whole = true;
-    if (fill(core, mapping)) return;
-    sl_log(SL_LOG_WARN,
-           "there is no memory to note what graphs may write to: from now on what is dead is copied");
-    core->migrator.keeps_dead = true;
-}
-
 /* Makes the divided mappings that overlap [address, end) live for good: all of them, or only those that are
  * marked as whole. If there is no memory to note that, nothing is ever discarded again. */
 static void keep(struct sl_core *core, uint64_t address, uint64_t end, bool all)
 {
     for (uint64_t at = address; at < end;) {
         struct sl_divided *mapping = mapping_at(&core->blocks, at);
-        if (mapping && (all || mapping->whole)) keep_whole_mapping(core, mapping);
+        bool keeps = mapping && (all || mapping->whole);
+        if (keeps) mapping->whole = true;
+        if (keeps && !fill(core, mapping)) {
+            sl_log(SL_LOG_WARN,
+                   "there is no memory to note what graphs may write to: from now on what is dead is copied");
+            core->migrator.keeps_dead = true;
+        }
         /* A mapping that is not divided by now is never divided. */
         at = mapping ? end_of(mapping) : (at | (SL_BLOCK_BYTES - 1)) + 1;
     }

@@ -1,11 +1,10 @@
-#include "core/monitor.h"
+#include "core/core.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "core/core.h"
 
 #define STEPS_TO_KEEP 8 /* a step measured by the device's clock is shown for so many more */
 

@@ -137,14 +137,6 @@ static bool announce(const char *path)
     return symlink(target, path) == 0;
 }
 
-static void give_up(void)
-{
-    if (own.page) munmap(own.page, PAGE_BYTES);
-    if (own.file >= 0) close(own.file);
-    own.page = NULL;
-    own.file = -1;
-}
-
 static void fill_head(struct sl_monitor_head *head)
 {
     const char *rank = sl_options_rank();
@@ -170,7 +162,10 @@ bool sl_monitor_page_open(const char *folder)
     if (good) fill_head(&own.page->head);
     if (!good || !announce(path)) {
         sl_log(SL_LOG_INFO, "sluice top cannot show this run: cannot create %s: %s", path, strerror(errno));
-        give_up();
+        if (own.page) munmap(own.page, PAGE_BYTES);
+        if (own.file >= 0) close(own.file);
+        own.page = NULL;
+        own.file = -1;
         return false;
     }
     strcpy(own.path, path);

@@ -1,4 +1,4 @@
-#include "core/period_items.h"
+#include "core/relayout.h"
 
 #include <stdlib.h>
 #include <string.h>

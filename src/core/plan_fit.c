@@ -7,7 +7,6 @@
 #include "core/core.h"
 #include "move/move_valid.h"
 #include "move/steps.h"
-#include "plan/plan.h"
 
 enum { MOST_SYMBOLS = 512 }; /* predicted symbols searched for launches */
 enum { SURE_CONTEXT = 16 };  /* symbols of matching context that make a place certain */

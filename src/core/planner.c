@@ -1,4 +1,4 @@
-#include "core/planner.h"
+#include "core/planning.h"
 
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -46,18 +46,11 @@ static bool reserve(struct sl_plan_job *job)
     return job->out && job->in && job->marks && job->now;
 }
 
-static enum sl_status make(struct sl_plan_job *job)
-{
-    enum sl_status status = sl_plan_make(&job->input, job->lessons, &job->plan);
-    if (status) return status;
-    sl_plan_content(&job->input, &job->plan, job->serve, job->at_end);
-    return SL_OK;
-}
-
 void sl_plan_job_make(struct sl_plan_job *job)
 {
     uint64_t start = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    job->status = reserve(job) ? make(job) : SL_ERR_NO_MEMORY;
+    job->status = reserve(job) ? sl_plan_make(&job->input, job->lessons, &job->plan) : SL_ERR_NO_MEMORY;
+    if (job->status == SL_OK) sl_plan_content(&job->input, &job->plan, job->serve, job->at_end);
     if (job->status == SL_OK) SL_WRONG_PLAN(&job->input, &job->plan);
     if (job->status == SL_OK)
         job->status = sl_steps_new(&job->plan, &job->input, job->serve, job->input.chunk_count, &job->steps);

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/test_hooks.h"
 #include "core/core.h"
-#include "launch/extents.h"
 #include "move/steps.h"
 
 #define LAUNCHES_BETWEEN_PLANS 16 /* the least number of launches between the begins of two plans */
@@ -347,16 +346,6 @@ static void do_stage(struct sl_planning *planning)
     }
 }
 
-/* Inline mode: a plan that follows no other takes over at once. */
-static void do_stages(struct sl_planning *planning)
-{
-    int before;
-    do {
-        before = (int)planning->stage;
-        do_stage(planning);
-    } while ((int)planning->stage != before && sl_planner_is_here(planning->planner) && find_work(planning));
-}
-
 void sl_planning_go_on(struct sl_planning *planning)
 {
     if (!planning->core->budget.pressure || !planning->core->policy->plans) return;
@@ -373,7 +362,13 @@ void sl_planning_go_on(struct sl_planning *planning)
     if (!looks && !works) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);
     if (looks) sl_relayout(&planning->relayout, planning->core, planning->planner);
-    if (works) do_stages(planning);
+    while (works) {
+        int before = (int)planning->stage;
+        do_stage(planning);
+        /* Inline mode: a plan that follows no other takes over at once. */
+        works =
+            (int)planning->stage != before && sl_planner_is_here(planning->planner) && find_work(planning);
+    }
     uint64_t ns = sl_clock_ns(CLOCK_MONOTONIC) - start;
     atomic_fetch_add(&planning->core->stats.plan_ns, ns);
     if (ns > planning->core->stats.plan_longest_ns) planning->core->stats.plan_longest_ns = ns;

@@ -1,4 +1,4 @@
-#include "core/policy.h"
+#include "core/core.h"
 
 static const struct sl_policy_traits policies[] = {
     [SL_POLICY_PLAN] = {"plan", SL_MEMORY_MOVED, SL_VICTIMS_LEAST_RECENT, true, SL_PLAN_AHEAD},

@@ -15,7 +15,7 @@
 #include "move/migrator.h"
 #include "move/transfer.h"
 #include "recording/recording.h"
-#include "trace/tensor_names.h"
+#include "trace/python_frames.h"
 #include "trace/trace_write.h"
 
 #define SLOTS_WRITTEN_AT_ONCE 16

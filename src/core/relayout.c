@@ -5,8 +5,6 @@
 
 #include "base/test_hooks.h"
 #include "core/core.h"
-#include "core/period_items.h"
-#include "core/planner.h"
 
 #define MOST_PERIOD ((size_t)1 << 16)
 /* Where sizes vary: another layout is looked for so many periods after the last one, if so many allocations

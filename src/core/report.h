@@ -27,7 +27,7 @@ void sl_report_open(const struct sl_options *options);
  * sl_report_leave. Precondition: the core is built. */
 void sl_report_count(struct sl_core *core);
 
-/* The core has stopped, and its figures were observed for the last time (monitor.h); NULL: it could not
+/* The core has stopped, and its figures were observed for the last time (monitor.c); NULL: it could not
  * start. Removes the live file. */
 void sl_report_end(const struct sl_core *core);
 

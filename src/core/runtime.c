@@ -14,12 +14,10 @@
 #include "base/log.h"
 #include "core/core.h"
 #include "core/learned.h"
-#include "core/planner.h"
 #include "core/report.h"
 #include "move/daemon.h"
 #include "trace/python_frames.h"
 #include "trace/stack_walk.h"
-#include "trace/tensor_names.h"
 #include "trace/trace_write.h"
 
 /* --- cores */
@@ -106,24 +104,6 @@ static void add_core(struct sl_core *core)
     atomic_store_explicit(&running.at[number], core, memory_order_release);
     atomic_store_explicit(&running.only, number ? NULL : core, memory_order_release);
     if (number == sl_cores_started()) atomic_store_explicit(&count, number + 1, memory_order_release);
-}
-
-/* The core stops. Returns whether it ran. */
-static bool remove_core(struct sl_core *core)
-{
-    struct sl_core *only = core;
-    atomic_compare_exchange_strong(&running.only, &only, NULL);
-    return atomic_exchange(&running.at[core->number], NULL) != NULL;
-}
-
-/* In a child after fork: no core runs or rests. */
-static void forget_cores(void)
-{
-    atomic_store(&running.only, NULL);
-    for (uint32_t c = 0; c < SL_MOST_CORES; c++) {
-        atomic_store(&running.at[c], NULL);
-        atomic_store(&running.at_rest[c], NULL);
-    }
 }
 
 /* --- the runtime */
@@ -270,9 +250,11 @@ static void end_work(struct sl_core *core, bool device_gone)
 
 void sl_runtime_stop_one(uint32_t number, bool device_gone)
 {
-    struct sl_core *core = sl_core_numbered(number);
+    struct sl_core *core = sl_core_numbered(number), *only = core;
     int cancel_state;
-    if (!core || !remove_core(core) || !lock_for_the_last_time(&core->order)) return;
+    if (!core) return;
+    atomic_compare_exchange_strong(&running.only, &only, NULL);
+    if (!atomic_exchange(&running.at[number], NULL) || !lock_for_the_last_time(&core->order)) return;
     /* Rule 20 of docs/concurrency.md */
     core->over = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written under the lock */
@@ -310,7 +292,11 @@ void sl_runtime_after_fork(void)
     pthread_mutex_init(&everywhere, NULL);
     sl_late_frees_after_fork();
     sl_python_after_fork();
-    forget_cores();
+    atomic_store(&running.only, NULL);
+    for (uint32_t c = 0; c < SL_MOST_CORES; c++) {
+        atomic_store(&running.at[c], NULL);
+        atomic_store(&running.at_rest[c], NULL);
+    }
     sl_trace_emit_to(NULL, NULL);
     sl_report_leave();
     sl_node_forget(&sl_process_share.node); /* the parent's registration */

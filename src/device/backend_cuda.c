@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "device/cuda_call.h"
 #include "device/cuda_kernel.h"
-#include "device/cuda_slabs.h"
 #include "node/topology.h"
 
 #define OLDEST_DRIVER 12020                  /* for cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */

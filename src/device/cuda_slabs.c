@@ -1,4 +1,4 @@
-#include "device/cuda_slabs.h"
+#include "device/cuda_call.h"
 
 #include <limits.h>
 #include <stdatomic.h>

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "launch/expected_launch.h"
 
 #define MOST_COMPARED 16   /* accesses, and chunks of one access */
 #define REPEATED_WITHIN 16 /* words: about as many as a structure of operands has */

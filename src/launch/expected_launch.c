@@ -1,4 +1,4 @@
-#include "launch/expected_launch.h"
+#include "launch/access.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,9 @@
-#include "launch/extents.h"
+#include "launch/access.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
-#include "launch/access.h"
 
 #define MAX_INTERIOR 65536u
 #define ACCESSES_FOR_SYMBOL 8 /* visits that each symbol fed pays for */

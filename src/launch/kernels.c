@@ -139,21 +139,6 @@ void sl_kernels_close(struct sl_kernels *kernels)
     *kernels = (struct sl_kernels){0};
 }
 
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = 0;
-    for (; *text; text++) hash = sl_hash_word(hash, (unsigned char)*text);
-    return hash;
-}
-
-static uint64_t hash_layout(const struct sl_kernel_layout *layout)
-{
-    uint64_t hash = sl_hash_word(hash_text(layout->name), layout->parameter_count);
-    for (uint32_t p = 0; p < layout->parameter_count; p++)
-        hash = sl_hash_word(hash, (uint64_t)layout->offsets[p] << 32 | layout->sizes[p]);
-    return hash;
-}
-
 /* Finds the same kernel under another handle, or loaded again: its number, and thus its signatures, stay.
  * Other kernels may share the name, and parameters are read as far as the layout says, so the layout must
  * match too. */
@@ -198,8 +183,11 @@ static bool list_words(struct sl_kernel *kernel)
 
 uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layout *layout)
 {
-    uint64_t hash = hash_layout(layout);
-    uint32_t known = find_by_layout(kernels, layout, hash), count = layout->parameter_count;
+    uint32_t count = layout->parameter_count;
+    uint64_t hash = sl_hash_word(sl_hash_text(0, layout->name), count);
+    for (uint32_t p = 0; p < count; p++)
+        hash = sl_hash_word(hash, (uint64_t)layout->offsets[p] << 32 | layout->sizes[p]);
+    uint32_t known = find_by_layout(kernels, layout, hash);
     if (known) return known;
     if (!sl_grow(&kernels->kernels, &kernels->capacity, kernels->count, sizeof *kernels->kernels)) return 0;
     struct sl_kernel kernel = {.name_hash = hash,

@@ -1,4 +1,4 @@
-#include "launch/pointer_tables.h"
+#include "launch/access.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "launch/access.h"
 
 #define TABLES_MAX 4096u
 #define WHERE_TABLE 0x80000000u /* in sl_word.where: not a parameter itself */

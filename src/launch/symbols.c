@@ -118,9 +118,7 @@ void sl_symbols_narrow(struct sl_symbols *symbols, sl_symbol symbol, const bool 
     for (uint32_t a = 0; a < record->access_count; a++)
         if (kept[a]) accesses[left++] = accesses[a];
     record->access_count = left;
-    record->recorded = 0;
-    free(record->cached);
-    record->cached = NULL;
+    change(record, record->shape);
     signature |= 1;
     if (sl_map_get(&symbols->by_hash, signature) == SL_NONE)
         (void)sl_map_put(&symbols->by_hash, signature, symbol); /* on failure it gets another symbol */

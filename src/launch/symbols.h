@@ -28,13 +28,13 @@ struct sl_symbol_record {
     uint32_t kernel;         /* of LAUNCH: its number, or 0 */
     uint8_t launch_kind;     /* of LAUNCH: 1 + its enum sl_launch_kind; 0: unknown */
     uint8_t doubtful;        /* of LAUNCH: how often in a row it stood for a launch that differs */
-    uint32_t doubtful_where; /* hash of the differing words: see expected_launch.h */
+    uint32_t doubtful_where; /* hash of the differing words: see expected_launch.c */
     uint64_t shape;          /* of LAUNCH: a hash of all but its addresses */
     uint32_t access_count;
     uint32_t sampled;                     /* round in which a launch of it was last timed: see sample.h */
     uint64_t recorded, recorded_version;  /* the tick at which the trace got its accesses; they hold in this
                                              version of the extents and lap of the trace */
-    struct sl_launch_cache_entry *cached; /* of LAUNCH: see expected_launch.h; or NULL */
+    struct sl_launch_cache_entry *cached; /* of LAUNCH: see expected_launch.c; or NULL */
 };
 
 struct sl_symbols {

@@ -303,12 +303,6 @@ static uint64_t add(uint64_t one, uint64_t other)
     return one + other < one ? UINT64_MAX : one + other;
 }
 
-static uint64_t times(uint64_t bytes, uint64_t count)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(bytes, count, &product) ? UINT64_MAX : product;
-}
-
 static uint64_t least(uint64_t one, uint64_t other)
 {
     return one < other ? one : other;
@@ -330,7 +324,8 @@ static bool is_of_job(const struct sl_node_entry *entry, const struct sl_node_en
 static uint64_t kept_for(const struct sl_node_table *table, uint32_t slot)
 {
     const struct sl_node_entry *entry = &table->entries[slot];
-    uint64_t claimed = 0, part = times(entry->part_bytes, entry->size);
+    uint64_t claimed = 0, part;
+    if (__builtin_mul_overflow(entry->part_bytes, entry->size, &part)) part = UINT64_MAX;
     if (!entry->size) return entry->claimed_bytes;
     for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
         if (!is_of_job(&table->entries[s], entry)) continue;

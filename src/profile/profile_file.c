@@ -1,4 +1,4 @@
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 #include <zstd.h>
 
 #include "base/grow.h"
-#include "base/output.h"
 #include "base/varint.h"
 #include "device/backend.h"
 #include "launch/symbols.h"
@@ -275,13 +274,6 @@ static bool resolve(struct sl_profile *p)
     return consistent && (!p->symbol_count || p->symbols[0].kind == SL_SYMBOL_LAUNCH);
 }
 
-static bool resolve_all(struct sl_profile *p)
-{
-    bool consistent = resolve(p);
-    for (uint32_t i = 0; i < p->other_count && consistent; i++) consistent = resolve(&p->others[i]);
-    return consistent;
-}
-
 enum sl_status sl_profile_encode(const struct sl_profile *profile, uint8_t **out, size_t *bytes)
 {
     struct coder c = {.writing = true};
@@ -354,7 +346,9 @@ enum sl_status sl_profile_decode(const uint8_t *bytes, size_t count, struct sl_p
     if (status) return status;
     struct coder c = {.at = payload, .end = payload + payload_bytes};
     code_profile(&c, &profile);
-    if (!c.status && (c.at != c.end || !resolve_all(&profile))) fail(&c, SL_ERR_FORMAT);
+    bool consistent = !c.status && c.at == c.end && resolve(&profile);
+    for (uint32_t i = 0; i < profile.other_count && consistent; i++) consistent = resolve(&profile.others[i]);
+    if (!consistent) fail(&c, SL_ERR_FORMAT);
     free(payload);
     if (c.status)
         sl_profile_free(&profile);

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mask.h"
 #include "base/output.h"
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 
 static void begin(const struct sl_options *options)
 {

@@ -1,4 +1,4 @@
-#include "trace/frame_rule.h"
+#include "trace/stack_walk.h"
 
 #include <string.h>
 

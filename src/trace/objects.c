@@ -82,20 +82,14 @@ static const char *path_of(const char *name)
     return sl_intern(path);
 }
 
-/* Includes name and build id because another object may be loaded at the same address later. */
-static uint64_t key_of(const struct dl_phdr_info *object, const uint64_t id[2])
-{
-    uint64_t key = sl_hash_word(sl_hash_word(object->dlpi_addr, id[0]), id[1]);
-    for (const char *c = object->dlpi_name; *c; c++) key = sl_hash_word(key, (unsigned char)*c);
-    return key ? key : 1;
-}
-
 uint32_t sl_module_number(const struct dl_phdr_info *object, bool *is_new)
 {
     uint64_t id[2] = {0}, key;
     *is_new = false;
     sl_build_id(object, id);
-    key = key_of(object, id);
+    /* With name and build id, because another object may be loaded at the same address later. */
+    key = sl_hash_text(sl_hash_word(sl_hash_word(object->dlpi_addr, id[0]), id[1]), object->dlpi_name);
+    if (!key) key = 1;
     for (uint32_t i = 0; i < SL_MODULES_MOST; i++) {
         uint64_t seen = atomic_load_explicit(&modules[i].key, memory_order_relaxed);
         if (!seen && atomic_compare_exchange_strong(&modules[i].key, &seen, key)) {
@@ -136,9 +130,7 @@ static const char *last_part(const char *path)
 
 uint64_t sl_identity_of_name(const char *path)
 {
-    uint64_t hash = 0;
-    for (const char *c = last_part(path); *c; c++) hash = sl_hash_word(hash, (unsigned char)*c);
-    return hash;
+    return sl_hash_text(0, last_part(path));
 }
 
 void sl_identity_note(uint64_t name_hash)
@@ -146,8 +138,7 @@ void sl_identity_note(uint64_t name_hash)
     if (!name_hash) return; /* the program itself always counts */
     for (int i = 0; i < NOTED_MOST; i++) {
         uint64_t seen = atomic_load_explicit(&noted[i], memory_order_relaxed);
-        if (seen == name_hash || (!seen && atomic_compare_exchange_strong(&noted[i], &seen, name_hash)))
-            return;
+        if (!seen && atomic_compare_exchange_strong(&noted[i], &seen, name_hash)) return;
         if (seen == name_hash) return;
     }
 }

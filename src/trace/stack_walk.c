@@ -11,8 +11,6 @@
 
 #include <libunwind.h>
 
-#include "trace/frame_rule.h"
-
 /* --- what is readable */
 
 enum { SIGNAL_SET_BYTES = 8, NO_SUCH_CHANGE = -1 };

@@ -1,4 +1,4 @@
-#include "trace/tensor_names.h"
+#include "trace/python_frames.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "trace/events.h"
-#include "trace/python_frames.h"
 #include "trace/trace_write.h"
 
 enum { WHOLE_FILE = 257, NAME_ROOM = 256, MOST_NAMES = 65536 }; /* Py_file_input */

@@ -8,7 +8,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -6,7 +6,7 @@
 
 #include <zstd.h>
 
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 #include "profile_sample.h"
 
 static void write_payload(const char *folder, const char *name, const struct sl_profile *profile)

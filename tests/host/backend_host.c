@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/locks.h"
-#include "device/cuda_slabs.h"
+#include "device/cuda_call.h"
 
 #define MAX_SLABS 4096
 #define BLOCKS_PER_SLAB (SL_GIB / SL_BLOCK_BYTES)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/core.h"
-#include "core/planner.h"
+#include "core/planning.h"
 #include "core/runtime.h"
 #include "tests/host/backend_host.h"
 

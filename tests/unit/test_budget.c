@@ -12,7 +12,6 @@
 
 #include "broken.h"
 #include "core/core.h"
-#include "core/policy.h"
 #include "core_fixture.h"
 
 #define DEVICE (64 * SL_MIB)

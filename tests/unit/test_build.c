@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/core.h"
-#include "core/planner.h"
+#include "core/planning.h"
 #include "tests/host/backend_host.h"
 
 #define CHUNK (2 * SL_MIB)

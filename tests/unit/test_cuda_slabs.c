@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/types.h"
-#include "device/cuda_slabs.h"
+#include "device/cuda_call.h"
 
 enum { GIVEN = 3 << 20, SLAB_BYTES = 1 << 30 };
 

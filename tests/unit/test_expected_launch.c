@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "launch/expected_launch.h"
+#include "launch/access.h"
 
 struct by_value {
     uint64_t first, second;

@@ -10,7 +10,6 @@
 
 #include "core_fixture.h"
 #include "launch/access.h"
-#include "launch/extents.h"
 
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel plain = {"plain", 1, offsets, sizes}, other = {"other", 1, offsets, sizes};

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "trace/frame_rule.h"
+#include "trace/stack_walk.h"
 
 #ifdef __x86_64__
 

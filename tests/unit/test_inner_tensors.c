@@ -1,6 +1,6 @@
 /* Where tensors end in slots that hold several: breaks if one ends behind the next one's beginning, or before
  * its own end because that lies in the next mapping. */
-#include "launch/extents.h"
+#include "launch/access.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

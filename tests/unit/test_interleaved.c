@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/core.h"
-#include "core/planner.h"
+#include "core/planning.h"
 #include "core_fixture.h"
 
 #define STREAMS 3

@@ -1,6 +1,6 @@
 /* Launches that are recognised by comparison: breaks if another launch is taken for the one that was
  * expected, or if the chunks of the entry are not those that the launch uses now. */
-#include "launch/expected_launch.h"
+#include "launch/access.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 
 #include "core/learned.h"
 #include "core_fixture.h"
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 
 #define LAYERS 24
 #define LAYER_BYTES (4 * SL_MIB) /* 96 MiB, and the budget is 64 */

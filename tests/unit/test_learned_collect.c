@@ -13,7 +13,7 @@
 
 #include "core/learned.h"
 #include "core_fixture.h"
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 
 #define LAYERS 3
 #define LAYER_BYTES (4 * SL_MIB)

@@ -13,7 +13,7 @@
 
 #include "core/learned.h"
 #include "core_fixture.h"
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 #include "profile_sample.h"
 
 #define LAYERS 20

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "broken.h"
-#include "launch/extents.h"
+#include "launch/access.h"
 #include "memory/memory_valid.h"
 #include "tests/host/backend_host.h"
 

@@ -1,6 +1,6 @@
 /* A period is found again in repetitions of it: breaks if a symbol too many, too few or unknown misleads for
  * longer than it must. */
-#include "core/period_items.h"
+#include "core/relayout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Plans made beside the launches: breaks if the thread makes another plan than the caller would, if a job
  * that failed or ended unasked spoils the next or leaves memory behind, or if what a plan needs beside its
  * actions is missing. */
-#include "core/planner.h"
+#include "core/planning.h"
 
 #include <sched.h>
 #include <setjmp.h>

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/check.h"
-#include "core/planner.h"
+#include "core/planning.h"
 #include "core/report.h"
 #include "core_fixture.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 #include "profile_sample.h"
 
 static char folder[] = "/tmp/sluice-profile-XXXXXX";

@@ -12,7 +12,7 @@
 #include <zstd.h>
 
 #include "launch/symbols.h"
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 #include "profile_sample.h"
 
 static void assert_same_profile(const struct sl_profile *a, const struct sl_profile *b)

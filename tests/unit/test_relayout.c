@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/forecast.h"
-#include "core/planner.h"
+#include "core/planning.h"
 #include "core/relayout.h"
 #include "core_fixture.h"
 

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "trace/python_frames.h"
-#include "trace/tensor_names.h"
 #include "trace/trace_write.h"
 #include "trace_file.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "launch/symbols.h"
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 #include "tools/command/commands.h"
 #include "tools/text/command_line.h"
 #include "tools/text/json.h"

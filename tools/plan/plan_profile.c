@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/output.h"
-#include "profile/profile_file.h"
+#include "profile/profile.h"
 #include "tools/text/messages.h"
 
 static const char *last_part(const char *path)
