@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/environment.h"
 #include "base/options.h"
 
 enum { MOST_VARIABLES = 4096 };

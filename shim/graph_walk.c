@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "device/cuda_call.h"
-#include "device/cuda_kernel.h"
+#include "device/backend_cuda.h"
 #include "driver.h"
 #include "work.h"
 

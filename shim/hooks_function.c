@@ -1,7 +1,7 @@
 /* The functions that return handles for launches: record the kind of each handle without asking the driver
  * about it. */
 #include "core/runtime.h"
-#include "device/cuda_kernel.h"
+#include "device/backend_cuda.h"
 #include "driver.h"
 #include "load.h"
 

@@ -2,7 +2,7 @@
  * context first needs something of it, or when a kernel is first launched. */
 #include "charge.h"
 #include "core/runtime.h"
-#include "device/cuda_kernel.h"
+#include "device/backend_cuda.h"
 #include "driver.h"
 #include "load.h"
 

@@ -8,7 +8,7 @@
 #include "captured_memory.h"
 #include "charge.h"
 #include "core/runtime.h"
-#include "device/cuda_kernel.h"
+#include "device/backend_cuda.h"
 #include "driver.h"
 #include "environment.h"
 #include "graph_memory.h"

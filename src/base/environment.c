@@ -1,7 +1,6 @@
-#include "base/environment.h"
+#include "base/options.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

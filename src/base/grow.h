@@ -1,8 +1,10 @@
-/* Arrays that grow by doubling. */
+/* Arrays that grow by doubling, and large tables. */
 #ifndef SLUICE_GROW_H
 #define SLUICE_GROW_H
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/types.h"
 
@@ -26,6 +28,20 @@ static inline bool sl_grow_by(void *array, uint32_t *capacity, uint32_t count, u
 static inline bool sl_grow(void *array, uint32_t *capacity, uint32_t count, size_t size)
 {
     return sl_grow_by(array, capacity, count, 1, size);
+}
+
+/* --- large tables that most processes never use: mapped at their first use. */
+
+/* The zeroed table of `bytes` bytes at *table, which is never unmapped. NULL: out of memory. Any thread. */
+static inline void *sl_table_at(void *_Atomic *table, size_t bytes)
+{
+    void *there = atomic_load_explicit(table, memory_order_acquire);
+    if (there) return there;
+    void *made = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED) return NULL;
+    if (atomic_compare_exchange_strong(table, &there, made)) return made;
+    munmap(made, bytes);
+    return there;
 }
 
 #endif

@@ -1,4 +1,4 @@
-#include "base/mask.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdint.h>

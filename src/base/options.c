@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/backing.h"
-#include "base/environment.h"
 #include "base/log.h"
 #include "base/output.h"
 #include "base/text.h"
@@ -41,7 +40,6 @@ const struct sl_option_row sl_option_rows[] = {
 #define CTYPE_RULES const char *
 #define SL_OPTION(field_, type_, ...)                                                                        \
     _Static_assert(_Generic(((struct sl_options *)0)->field_, CTYPE_##type_ : 1, default : 0), #field_);
-#include "base/options.def"
 #undef SL_OPTION
 
 /* --- paths */

@@ -20,4 +20,14 @@ const char *sl_bytes_text(uint64_t bytes, char out[SL_BYTES_TEXT]);
  * UTF-8 and characters that control terminals or the direction of text by ?, in place. */
 void sl_defuse(char *text);
 
+/* --- mask.c: hides what looks like a secret in a command line: values of options and variables that are
+ * named like keys, tokens and passwords, passwords in URLs, and words that begin like the tokens of
+ * well-known services. */
+
+#define SL_MASK "***" /* stands for each secret */
+
+/* Writes `bytes` bytes of arguments, each ended by a zero byte, as one line of at most `room` - 1 bytes,
+ * separated by spaces; *out is terminated. Without `mask` nothing is hidden. Precondition: room > 0. */
+void sl_mask_command(const char *arguments, size_t bytes, bool mask, char *out, size_t room);
+
 #endif

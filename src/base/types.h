@@ -21,6 +21,11 @@ typedef uint64_t sl_tick;
 typedef uint32_t sl_chunk;  /* index into the chunk table */
 typedef uint32_t sl_symbol; /* see launch/symbols.h */
 
+static inline uint64_t sl_least(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
 /* Actions on a chunk: plans choose them, the link carries them out, traces record them. */
 enum sl_action_kind {
     SL_ACTION_EVICT,    /* copy out, then free the frame */

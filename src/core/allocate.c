@@ -433,17 +433,6 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
     return divided || s != SL_NONE;
 }
 
-/* Allocations of the site are device memory from here on, in this run and, with a profile, in the next. */
-static void put_on_device(struct sl_core *core, uint64_t site)
-{
-    sl_lock(&core->order);
-    if (sl_backing_of(&core->placement.backing, site, 0) != SL_BACKING_DEVICE) {
-        sl_backing_put_device(&core->placement.backing, site);
-        sl_learned_exported(core->learned, site);
-    }
-    sl_unlock(&core->order);
-}
-
 /* The site is a place in the program, which may allocate there on every device. */
 uint64_t sl_runtime_must_be_device(uint64_t address)
 {
@@ -454,9 +443,13 @@ uint64_t sl_runtime_must_be_device(uint64_t address)
     uint32_t s = sl_place_find(&core->placement, address);
     if (s != SL_NONE) site = core->placement.slots[s].site;
     sl_unlock(&core->order);
-    for (uint32_t c = 0; site && c < sl_cores_started(); c++) {
-        core = sl_core_numbered(c);
-        if (core) put_on_device(core, site);
+    for (core = NULL; site && (core = sl_core_after(core));) {
+        sl_lock(&core->order);
+        if (sl_backing_of(&core->placement.backing, site, 0) != SL_BACKING_DEVICE) {
+            sl_backing_put_device(&core->placement.backing, site);
+            sl_learned_exported(core->learned, site);
+        }
+        sl_unlock(&core->order);
     }
     return site;
 }

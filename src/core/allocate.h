@@ -6,7 +6,7 @@
 
 #include "base/types.h"
 #include "device/backend.h"
-#include "trace/sites.h"
+#include "trace/objects.h"
 
 /* A live allocation. */
 struct sl_allocation {

@@ -61,34 +61,24 @@ static uint64_t automatic_budget(uint64_t free_bytes)
     return (free_bytes - reserve) & ~(SL_BLOCK_BYTES - 1);
 }
 
-static void say_unheld(uint64_t given_bytes, uint64_t free_bytes)
-{
-    char given[SL_BYTES_TEXT], free_text[SL_BYTES_TEXT];
-    sl_log(SL_LOG_WARN,
-           "a budget of %s cannot be held by the policy driver: the driver fills the %s that are free",
-           sl_bytes_text(given_bytes, given), sl_bytes_text(free_bytes, free_text));
-}
-
-static uint64_t capped(uint64_t given_bytes, uint64_t free_bytes)
-{
-    char given[SL_BYTES_TEXT], free_text[SL_BYTES_TEXT];
-    if (given_bytes <= free_bytes) return given_bytes;
-    sl_log(SL_LOG_WARN, "a budget of %s is more than the device has free: it is %s",
-           sl_bytes_text(given_bytes, given), sl_bytes_text(free_bytes, free_text));
-    return free_bytes & ~(SL_BLOCK_BYTES - 1);
-}
-
 void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t given_bytes,
                       uint64_t wanted_bytes)
 {
+    char text[SL_BYTES_TEXT], free_text[SL_BYTES_TEXT];
     uint64_t given = given_bytes ? given_bytes : wanted_bytes;
+    sl_bytes_text(given, text), sl_bytes_text(free_bytes, free_text);
     budget->watch.free_at_start = free_bytes;
     budget->bytes = given ? given : automatic_budget(free_bytes);
     if (budget->core->policy->memory == SL_MEMORY_PAGED) {
-        if (given_bytes && given_bytes < free_bytes) say_unheld(given_bytes, free_bytes);
+        if (given_bytes && given_bytes < free_bytes)
+            sl_log(SL_LOG_WARN,
+                   "a budget of %s cannot be held by the policy driver: the driver fills the %s that "
+                   "are free",
+                   text, free_text);
         budget->bytes = free_bytes;
-    } else if (budget->core->policy->memory == SL_MEMORY_MOVED) {
-        budget->bytes = capped(budget->bytes, free_bytes);
+    } else if (budget->core->policy->memory == SL_MEMORY_MOVED && budget->bytes > free_bytes) {
+        sl_log(SL_LOG_WARN, "a budget of %s is more than the device has free: it is %s", text, free_text);
+        budget->bytes = free_bytes & ~(SL_BLOCK_BYTES - 1);
     }
     if (budget->bytes < SL_LEAST_BUDGET) {
         sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/room.h"
@@ -18,11 +17,6 @@
 #define LOOK_PART 8               /* of the room, which is claimed before another look */
 #define BETWEEN_LOOKS_NS 100000000u
 #define UNLIMITED (UINT64_MAX / 4) /* a step that claims all there is; no allocation has as much */
-
-static uint64_t least(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
@@ -149,7 +143,7 @@ void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *o
     share->entry.link = link_of(options, device);
     sl_node_unlock(&share->node, &share->entry);
     say(share);
-    share->most_bytes = least(share->most_bytes, most_bytes);
+    share->most_bytes = sl_least(share->most_bytes, most_bytes);
     share->limit_bytes = share->most_bytes;
     share->looked_to_bytes = share->most_bytes / LOOK_PART;
 }
@@ -176,9 +170,9 @@ static uint64_t most_of(const struct sl_host_share *share)
 {
     const struct sl_node_entry *entry = &share->entry;
     uint32_t own = share->node.slot;
-    if (share->told) return least(share->there_bytes, share->most_bytes);
+    if (share->told) return sl_least(share->there_bytes, share->most_bytes);
     uint64_t total = sl_shares_total(&share->table, own, entry->pool, share->there_bytes, entry->total_bytes);
-    return least(sl_shares_most(&share->table, own, entry, total), share->most_bytes);
+    return sl_least(sl_shares_most(&share->table, own, entry, total), share->most_bytes);
 }
 
 static void read_table(struct sl_host_share *share)
@@ -277,8 +271,8 @@ static void resize(struct sl_host_part *part, uint64_t least_bytes, uint64_t wan
              others = entry->claimed_bytes - before;
     sl_node_lock(&share->node, &share->table);
     uint64_t most = most_of(share), room = most > others ? most - others : 0;
-    uint64_t bytes = least(wanted_bytes, room);
-    if (bytes < least_bytes) bytes = least(before, room);
+    uint64_t bytes = sl_least(wanted_bytes, room);
+    if (bytes < least_bytes) bytes = sl_least(before, room);
     if (bytes < now) bytes = now;
     share->limit_bytes = most;
     entry->claimed_bytes = others + bytes;
@@ -320,7 +314,7 @@ void sl_host_part_begin(struct sl_host_part *part, struct sl_host_share *share,
     bool all = first && !share->watched;
     *part = (struct sl_host_part){.share = share,
                                   .placement = placement,
-                                  .step_bytes = all ? UNLIMITED : least(step, AHEAD_MOST),
+                                  .step_bytes = all ? UNLIMITED : sl_least(step, AHEAD_MOST),
                                   .link = link_of(share->options, device)};
     placement->most_bytes = share->most_bytes;
     placement->live_chunk_bytes_limit = 0;

@@ -76,10 +76,8 @@ enum sl_status sl_runtime_free_everywhere(uint64_t address, enum sl_free_when wh
     bool several = sl_cores_are_several();
     if (several && !sl_runtime_find(address, freed)) return SL_ERR_INVALID; /* also if it was freed already */
     uint32_t users = 0;
-    for (uint32_t c = 0; several && c < sl_cores_started(); c++) {
-        struct sl_core *other = sl_core_numbered(c);
-        if (other && other != core && has_work(other)) users |= (uint32_t)1 << c;
-    }
+    for (struct sl_core *other = NULL; several && (other = sl_core_after(other));)
+        if (other != core && has_work(other)) users |= (uint32_t)1 << other->number;
     SL_TEST_DELAY(FREE);
     if (!users) return sl_core_free(core, address, SL_FREE_PLAIN, when, freed);
     if (when == SL_FREE_IDLE && has_work(core)) return SL_ERR_UNSUPPORTED;
@@ -168,8 +166,7 @@ static bool look(bool waits)
     struct late_free taken;
     bool any = false;
     if (atomic_exchange(&late.looking, true)) return false;
-    for (uint32_t c = 0; c < sl_cores_started(); c++)
-        if (sl_core_numbered(c)) advance(sl_core_numbered(c), waits);
+    for (struct sl_core *core = NULL; (core = sl_core_after(core));) advance(core, waits);
     while (take(&taken)) {
         struct sl_core *owner = sl_core_numbered(taken.owner);
         any = true;

@@ -27,16 +27,6 @@ static uint32_t *know_kernels(struct sl_core *core, const struct sl_profile *pro
     return numbers;
 }
 
-static bool remember_slots(struct sl_core *core, const struct sl_profile *profile)
-{
-    for (uint32_t k = 0; k < profile->key_count; k++) {
-        const struct sl_profile_key *key = &profile->keys[k];
-        if (!sl_placement_remember(&core->placement, key->site, key->bytes, key->slots, key->short_lived))
-            return false;
-    }
-    return true;
-}
-
 static sl_symbol intern_launch(struct sl_core *core, const struct sl_profile *profile,
                                const struct sl_profile_symbol *symbol, const uint32_t *kernels,
                                struct sl_access *accesses)
@@ -156,7 +146,13 @@ size_t sl_learned_prime(struct sl_core *core, const struct sl_profile *profile)
     uint32_t *kernels = know_kernels(core, profile);
     sl_symbol *symbols = NULL;
     size_t primed = 0;
-    if (kernels && remember_slots(core, profile)) symbols = intern_symbols(core, profile, kernels);
+    bool complete = kernels != NULL;
+    for (uint32_t k = 0; k < profile->key_count && complete; k++) {
+        const struct sl_profile_key *key = &profile->keys[k];
+        complete =
+            sl_placement_remember(&core->placement, key->site, key->bytes, key->slots, key->short_lived);
+    }
+    if (complete) symbols = intern_symbols(core, profile, kernels);
     if (symbols) {
         find_places(core, profile);
         sl_extents_learn(&core->scanner);

@@ -31,9 +31,7 @@ static uint64_t device_room(const struct sl_core *core)
 static uint64_t host_room(struct sl_host_share *share)
 {
     uint64_t room = sl_host_share_unclaimed(share);
-    for (uint32_t c = 0; c < sl_cores_started(); c++) {
-        struct sl_core *core = sl_core_numbered(c);
-        if (!core) continue;
+    for (struct sl_core *core = NULL; (core = sl_core_after(core));) {
         sl_lock(&core->order);
         room += sl_host_part_unused(&core->host);
         sl_unlock(&core->order);
@@ -73,9 +71,8 @@ bool sl_runtime_take_registrable(uint64_t address, uint64_t bytes)
 bool sl_host_room_collect(const struct sl_core *core)
 {
     bool any = false;
-    for (uint32_t c = 0; c < sl_cores_started(); c++) {
-        struct sl_core *other = sl_core_numbered(c);
-        if (!other || other == core) continue;
+    for (struct sl_core *other = NULL; (other = sl_core_after(other));) {
+        if (other == core) continue;
         sl_lock(&other->order);
         any |= sl_host_part_trim(&other->host);
         sl_unlock(&other->order);
@@ -100,12 +97,6 @@ static bool was_evicted(const struct sl_chunk_record *chunk, uint64_t done)
     return out && out <= done && out != atomic_load_explicit(&chunk->discard_sequence, memory_order_relaxed);
 }
 
-static bool is_mapped(uint64_t address)
-{
-    unsigned char mapped = 0;
-    return mincore((void *)address, SL_PAGE_BYTES, &mapped) == 0 && mapped & 1;
-}
-
 /* A block has host pages if its chunk was evicted, since the driver keeps the pages of evicted memory, or if
  * it is mapped. */
 void sl_host_pages_add(const struct sl_arena *arena, uint64_t done, struct sl_host_pages *pages)
@@ -119,7 +110,9 @@ void sl_host_pages_add(const struct sl_arena *arena, uint64_t done, struct sl_ho
         bool evicted = was_evicted(chunk, done);
         if (chunk->pinned) continue;
         for (uint64_t block = (first + step - 1) / step * step; block < end; block += step) {
-            bool mapped = !evicted && is_mapped(block * SL_BLOCK_BYTES);
+            unsigned char is_mapped = 0;
+            bool asked = !evicted && !mincore((void *)(block * SL_BLOCK_BYTES), SL_PAGE_BYTES, &is_mapped),
+                 mapped = asked && is_mapped & 1;
             found += evicted || mapped;
             pages->of_device |= mapped && sl_chunk_is_resident(chunk);
         }
@@ -146,10 +139,8 @@ uint64_t sl_host_pages_missing(uint64_t address, uint64_t bytes)
 struct sl_host_pages sl_host_pages(void)
 {
     struct sl_host_pages pages = {0};
-    for (uint32_t c = 0; c < sl_cores_started(); c++) {
-        struct sl_core *core = sl_core_numbered(c);
-        if (core) sl_host_pages_add(&core->arena, atomic_load(&core->migrator.out.done), &pages);
-    }
+    for (const struct sl_core *core = NULL; (core = sl_core_after(core));)
+        sl_host_pages_add(&core->arena, atomic_load(&core->migrator.out.done), &pages);
     return pages;
 }
 

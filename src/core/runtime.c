@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/environment.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/core.h"
@@ -37,6 +36,14 @@ __thread uint32_t sl_thread_core __attribute__((tls_model("initial-exec")));
 struct sl_core *sl_core_numbered(uint32_t number)
 {
     return number < SL_MOST_CORES ? atomic_load_explicit(&running.at[number], memory_order_acquire) : NULL;
+}
+
+struct sl_core *sl_core_after(const struct sl_core *core)
+{
+    struct sl_core *next = NULL;
+    for (uint32_t c = core ? core->number + 1 : 0; c < sl_cores_started() && !next; c++)
+        next = sl_core_numbered(c);
+    return next;
 }
 
 struct sl_core *sl_core_running(void)
@@ -143,10 +150,7 @@ const char *sl_runtime_sysfs(void)
 }
 bool sl_runtime_running(void)
 {
-    if (__builtin_expect(sl_core_running() != NULL, 1)) return true;
-    for (uint32_t c = 0; c < sl_cores_started(); c++)
-        if (sl_core_numbered(c)) return true;
-    return false;
+    return __builtin_expect(sl_core_running() != NULL, 1) || sl_core_after(NULL);
 }
 
 void sl_runtime_seen(void)
@@ -373,9 +377,7 @@ void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module)
 
 void sl_runtime_functions_changed(void)
 {
-    for (uint32_t c = 0; c < sl_cores_started(); c++) {
-        struct sl_core *core = sl_core_numbered(c);
-        if (!core) continue;
+    for (struct sl_core *core = NULL; (core = sl_core_after(core));) {
         sl_lock(&core->order);
         sl_kernels_forget(&core->scanner.kernels);
         sl_unlock(&core->order);
@@ -385,9 +387,7 @@ void sl_runtime_functions_changed(void)
 enum sl_status sl_runtime_save_profile(void)
 {
     enum sl_status saved = SL_ERR_UNSUPPORTED;
-    for (uint32_t c = 0; c < sl_cores_started(); c++) {
-        struct sl_core *core = sl_core_numbered(c);
-        if (!core) continue;
+    for (struct sl_core *core = NULL; (core = sl_core_after(core));) {
         sl_lock(&core->order);
         enum sl_status status = sl_learned_write(core->learned);
         sl_unlock(&core->order);

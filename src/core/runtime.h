@@ -236,6 +236,8 @@ bool sl_cores_owner(uint64_t address, uint32_t *number);
 struct sl_core *sl_core_running(void);
 struct sl_core *sl_core_of(uint64_t address);
 struct sl_core *sl_core_numbered(uint32_t number);
+/* The running core with the next higher number, or, after NULL, with the lowest. NULL: there is none. */
+struct sl_core *sl_core_after(const struct sl_core *core);
 /* The stopped core whose memory `address` is, as long as that memory exists; else NULL. */
 struct sl_core *sl_core_at_rest(uint64_t address);
 

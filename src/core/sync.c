@@ -75,22 +75,17 @@ void sl_runtime_event_recorded(const void *event, sl_stream handle)
 
 void sl_runtime_event_destroyed(const void *event)
 {
-    for (uint32_t c = 0; c < sl_cores_started(); c++) {
-        struct sl_core *core = sl_core_numbered(c);
-        if (core) sl_behind_destroyed(&core->migrator.behind, event);
-    }
+    for (struct sl_core *core = NULL; (core = sl_core_after(core));)
+        sl_behind_destroyed(&core->migrator.behind, event);
 }
 
 /* Whether the event lies behind another device's collective. A stream that waits for it counts as having
  * launched a collective of this device. */
 static bool lies_behind_other(const struct sl_core *core, const void *event)
 {
-    bool lies = false;
-    for (uint32_t c = 0; sl_cores_are_several() && c < sl_cores_started() && !lies; c++) {
-        struct sl_core *other = sl_core_numbered(c);
-        lies = other && other != core && sl_behind_is_event(&other->migrator.behind, event);
-    }
-    return lies;
+    for (struct sl_core *other = NULL; sl_cores_are_several() && (other = sl_core_after(other));)
+        if (other != core && sl_behind_is_event(&other->migrator.behind, event)) return true;
+    return false;
 }
 
 void sl_runtime_stream_waits(sl_stream handle, const void *event)

@@ -6,7 +6,6 @@
 #include "base/locks.h"
 #include "base/log.h"
 #include "device/cuda_call.h"
-#include "device/cuda_kernel.h"
 #include "node/topology.h"
 
 #define OLDEST_DRIVER 12020                  /* for cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */

@@ -1,4 +1,4 @@
-#include "device/cuda_kernel.h"
+#include "device/backend_cuda.h"
 
 #include <pthread.h>
 #include <stdio.h>

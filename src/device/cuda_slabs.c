@@ -125,17 +125,6 @@ static void let_in(const struct sl_cuda *guest, uint64_t slab, uint64_t bytes)
     if (guest->moves) advise(guest, slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, sl_cuda_device(guest));
 }
 
-/* Adds the slab to the list and maps it for the other devices. */
-static void add_slab(struct sl_cuda *cuda, struct sl_cuda_slab *slab)
-{
-    pthread_mutex_lock(&all.lock);
-    slab->next = cuda->slabs;
-    cuda->slabs = slab;
-    for (const struct sl_cuda *other = all.first; other; other = other->next)
-        if (other != cuda) let_in(other, slab->address, slab->bytes);
-    pthread_mutex_unlock(&all.lock);
-}
-
 /* The driver may be about to get the addresses for something else, so a refused free is tried again. */
 static CUresult give_back(const struct sl_cuda *cuda, CUdeviceptr given)
 {
@@ -165,8 +154,12 @@ enum sl_status sl_cuda_slab_new(void *self, uint64_t bytes, uint64_t *address)
         free(slab);
         return status;
     }
-    *slab = (struct sl_cuda_slab){.address = first, .bytes = bytes, .given = given};
-    add_slab(cuda, slab);
+    pthread_mutex_lock(&all.lock);
+    *slab = (struct sl_cuda_slab){.address = first, .bytes = bytes, .given = given, .next = cuda->slabs};
+    cuda->slabs = slab;
+    for (const struct sl_cuda *other = all.first; other; other = other->next)
+        if (other != cuda) let_in(other, first, bytes);
+    pthread_mutex_unlock(&all.lock);
     *address = first;
     return SL_OK;
 }

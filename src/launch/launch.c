@@ -22,21 +22,18 @@ struct sl_footprint *sl_footprint_new(uint64_t shape, const struct sl_word *word
     return footprint;
 }
 
-/* For two words at one address: the longer length, or unknown if either is. */
-static void widen(struct sl_word *word, const struct sl_word *other)
-{
-    bool known = word->bytes && other->bytes;
-    word->bytes = !known ? 0 : word->bytes > other->bytes ? word->bytes : other->bytes;
-    if (word->threads < other->threads) word->threads = other->threads;
-    word->only_read &= other->only_read;
-}
-
+/* Of two words at one address the longer length counts, or it is unknown if either is. */
 static bool add(struct sl_footprint *into, struct sl_map *seen, const struct sl_word *word)
 {
     uint64_t key = sl_hash_word(word->address, word->parameter);
     uint32_t known = sl_map_get(seen, key);
     if (known != SL_NONE) {
-        widen(&into->words[known], word);
+        struct sl_word *same = &into->words[known];
+        same->bytes = !same->bytes || !word->bytes ? 0
+                      : same->bytes > word->bytes  ? same->bytes
+                                                   : word->bytes;
+        if (same->threads < word->threads) same->threads = word->threads;
+        same->only_read &= word->only_read;
         return true;
     }
     if (!sl_map_put(seen, key, into->count)) return false;

@@ -31,13 +31,6 @@ void sl_tables_variable(struct sl_tables *tables, uint64_t address, uint64_t byt
     tables->variables[tables->variable_count++] = (struct sl_variable){address, bytes, module};
 }
 
-static const struct sl_variable *find_variable(const struct sl_tables *tables, uint64_t address)
-{
-    for (uint32_t v = 0; v < tables->variable_count; v++)
-        if (address - tables->variables[v].address < tables->variables[v].bytes) return &tables->variables[v];
-    return NULL;
-}
-
 /* The first table that ends after `address`. */
 static uint32_t table_from(const struct sl_tables *tables, uint64_t address)
 {
@@ -104,7 +97,9 @@ static void note_upload(struct sl_scanner *scanner, const struct sl_launch *laun
     uint32_t at = table_from(tables, table.begin);
     struct sl_table *known = at < tables->count ? &tables->tables[at] : NULL;
     table.slot = sl_place_find(scanner->placement, table.begin);
-    const struct sl_variable *variable = table.slot == SL_NONE ? find_variable(tables, table.begin) : NULL;
+    const struct sl_variable *variable = NULL, *variables = tables->variables;
+    for (uint32_t v = 0; table.slot == SL_NONE && v < tables->variable_count && !variable; v++)
+        if (table.begin - variables[v].address < variables[v].bytes) variable = &variables[v];
     if (table.slot == SL_NONE && !variable) return;
     table.module = variable ? variable->module : 0;
     table.target_count = read_targets(scanner, launch, &table.targets);

@@ -303,11 +303,6 @@ static uint64_t add(uint64_t one, uint64_t other)
     return one + other < one ? UINT64_MAX : one + other;
 }
 
-static uint64_t least(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
-
 static uint64_t equal_part(uint64_t total_bytes, uint64_t kept_bytes, uint64_t size)
 {
     return total_bytes > kept_bytes ? (total_bytes - kept_bytes) / size & ~(SL_BLOCK_BYTES - 1) : 0;
@@ -355,11 +350,11 @@ uint64_t sl_shares_total(const struct sl_node_table *table, uint32_t own, uint64
                          uint64_t available_bytes, uint64_t most_bytes)
 {
     uint64_t total = add(available_bytes, sum_up(table, own, &(struct sl_node_entry){.pool = pool}).claimed);
-    total = least(total, most_bytes);
+    total = sl_least(total, most_bytes);
     for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
         const struct sl_node_entry *entry = &table->entries[s];
         if (s != own && entry->process && entry->pool == pool && entry->total_bytes)
-            total = least(total, entry->total_bytes);
+            total = sl_least(total, entry->total_bytes);
     }
     return total;
 }
@@ -379,7 +374,7 @@ void sl_shares_join_job(const struct sl_node_table *table, struct sl_node_entry 
     while (find_rank(table, self, false)) self->job++;
     const struct sl_node_entry *peer = find_rank(table, self, true);
     self->part_bytes = peer && peer->part_bytes
-                           ? least(peer->part_bytes, total_bytes)
+                           ? sl_least(peer->part_bytes, total_bytes)
                            : equal_part(total_bytes, sum_up(table, SL_NODE_SLOTS, self).kept, self->size);
 }
 
@@ -389,5 +384,5 @@ uint64_t sl_shares_most(const struct sl_node_table *table, uint32_t own, const s
     struct sums others = sum_up(table, own, self);
     uint64_t left = total_bytes > others.claimed ? total_bytes - others.claimed : 0;
     if (!self->size) return total_bytes > others.kept ? total_bytes - others.kept : 0;
-    return least(least(left, self->part_bytes), equal_part(total_bytes, others.kept, self->size));
+    return sl_least(sl_least(left, self->part_bytes), equal_part(total_bytes, others.kept, self->size));
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 /* --- victims */
 
 #define NONE UINT32_MAX
@@ -70,23 +72,12 @@ static void down(struct sl_victims *v, struct sl_victim_heap *heap, size_t at, s
     put(v, heap, at, entry);
 }
 
-static bool reserve(struct sl_victim_heap *heap)
-{
-    if (heap->count < heap->room) return true;
-    size_t room = heap->room ? 2 * heap->room : 64;
-    struct sl_candidate *larger = realloc(heap->at, room * sizeof *larger);
-    if (!larger) return false;
-    heap->at = larger;
-    heap->room = room;
-    return true;
-}
-
 bool sl_victims_add(struct sl_victims *v, sl_chunk chunk, double deadline, double last, double price)
 {
     if (v->of[chunk].place != NONE) return true;
     uint32_t class = class_of(v, price);
     struct sl_victim_heap *heap = &v->heaps[class];
-    if (!reserve(heap)) return false;
+    if (!sl_grow(&heap->at, &heap->room, heap->count, sizeof *heap->at)) return false;
     v->of[chunk].price = class;
     up(v, heap, heap->count++, (struct sl_candidate){deadline - v->weight * last, chunk});
     return true;
@@ -412,19 +403,14 @@ static void take_stock(struct chooser *c)
     c->choice->room_bytes = (int64_t)in->budget_bytes - (int64_t)c->resident_bytes;
 }
 
-static void set_starts(struct chooser *c)
+static void choose(struct chooser *c)
 {
+    uint32_t access = 0;
     double now = 0;
     for (size_t t = 0; t <= c->in->launch_count; t++) {
         c->start[t] = now + (double)t;
         now += t < c->in->launch_count ? c->outlook->launch_ns[t] : 0;
     }
-}
-
-static void choose(struct chooser *c)
-{
-    uint32_t access = 0;
-    set_starts(c);
     take_stock(c);
     make_room(c, 0, 0, SL_NONE);
     for (uint32_t t = 0; t < c->in->launch_count; access += c->in->launches[t].access_count, t++) {

@@ -42,7 +42,7 @@ struct sl_victims {
             double merit; /* deadline - weight * last; the highest is evicted first */
             sl_chunk chunk;
         } * at;
-        size_t count, room;
+        uint32_t count, room;
     } heaps[SL_PRICE_CLASSES];
     struct sl_victim_place {
         uint32_t place, price; /* index in its heap, or UINT32_MAX; the heap's class */
@@ -133,10 +133,15 @@ void sl_choice_hold_back(struct sl_choice *choice, enum sl_plan_when when);
 
 /* --- plan_schedule.c: when the chosen chunks are evicted and fetched */
 
-/* Predicted bytes over the link, both directions, after a third, two thirds and all of the launches, and the
- * time after two thirds. */
+/* Bytes over the link, both directions, after a third, two thirds and all of the launches. */
+struct sl_copied {
+    double first, most, all;
+};
+
+/* The prediction of these bytes, and of the time after two thirds. */
 struct sl_course {
-    double first_bytes, most_bytes, all_bytes, most_ns;
+    struct sl_copied bytes;
+    double most_ns;
 };
 
 /* Writes the actions and the plan's predictions into a zeroed plan, and the course. */
@@ -166,11 +171,6 @@ enum sl_status sl_plan_search(const struct sl_plan_input *input, const double *l
                               struct sl_plan_lessons *lessons, struct sl_plan *out);
 
 #define SL_MOST_BYTES 1.015 /* times the bytes of Belady's choice */
-
-/* Bytes over the link, both directions, after a third, two thirds and all of the launches. */
-struct sl_copied {
-    double first, most, all;
-};
 
 /* The bytes that a period copies beyond the bound, at least; 0: it is within the bound. */
 double sl_excess_bytes(struct sl_copied by, struct sl_copied least);

@@ -66,13 +66,6 @@ static bool copy_waits(const struct scheduler *s, uint32_t moment)
            s->choice->evictions[s->order[s->next_copy]].moment <= moment;
 }
 
-static void queue_discards(struct scheduler *s, uint32_t moment)
-{
-    while (s->next_discard < s->drop_count &&
-           s->choice->evictions[s->order[s->next_discard]].moment <= moment)
-        queue_release(s, s->order[s->next_discard++], moment);
-}
-
 static bool can_start(const struct scheduler *s, const struct sl_request *request, uint32_t moment)
 {
     return s->room >= (int64_t)s->in->chunk_bytes[request->chunk] && request->moment <= moment &&
@@ -167,18 +160,19 @@ static void run(struct scheduler *s)
     double busy = 0;
     *s->course = (struct sl_course){0};
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
-        queue_discards(s, t);
+        while (s->next_discard < s->drop_count && s->choice->evictions[s->order[s->next_discard]].moment <= t)
+            queue_release(s, s->order[s->next_discard++], t);
         serve_launch(s, t);
         double end = end_of(s, t, s->now < s->ready[t] ? s->ready[t] : s->now);
         look_further(s, t, end);
         s->now = end;
         uint32_t third = (uint32_t)(s->in->launch_count / 3);
         double bytes = (double)s->plan->bytes_in + (double)s->plan->bytes_out + (double)s->remote_bytes_used;
-        s->course->all_bytes = bytes;
-        if (t < third) s->course->first_bytes = bytes;
+        s->course->bytes.all = bytes;
+        if (t < third) s->course->bytes.first = bytes;
         if (t < s->in->launch_count - third) {
             s->course->most_ns = end;
-            s->course->most_bytes = bytes;
+            s->course->bytes.most = bytes;
         }
         busy += s->launch_ns[t];
     }

@@ -89,19 +89,14 @@ struct search {
     struct sl_copied best_copied, belady;
 };
 
-static struct sl_copied copied(const struct search *s)
-{
-    return (struct sl_copied){s->course.first_bytes, s->course.most_bytes, s->course.all_bytes};
-}
-
 /* The cost of the last attempt; infinite if it copies too much. Chunks fetched for a launch beyond the budget
  * replace remote use, so their copies have no cost of their own. */
 static double cost_ns(const struct search *s)
 {
     bool oversize = s->choice.oversize_launches != 0;
     double most = oversize ? MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first) : 0;
-    if (sl_excess_bytes(copied(s), s->belady) > most) return INFINITY;
-    double once = s->over_bytes > 0 && !oversize ? sl_over_bytes(0, copied(s), s->belady) : 0;
+    if (sl_excess_bytes(s->course.bytes, s->belady) > most) return INFINITY;
+    double once = s->over_bytes > 0 && !oversize ? sl_over_bytes(0, s->course.bytes, s->belady) : 0;
     return sl_plan_cost_ns(s->course.most_ns, once, (double)s->in->in_bytes_per_s);
 }
 
@@ -142,7 +137,7 @@ static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_be
     if (!*is_best) return true;
     s->best = plan;
     s->best_cost_ns = cost;
-    s->best_copied = copied(s);
+    s->best_copied = s->course.bytes;
     return true;
 }
 
@@ -235,20 +230,14 @@ static bool searches(const struct search *s)
     return !s->in->hurried && (s->idle < MOST_IDLE || s->idle % ONE_OF_IDLE == 0);
 }
 
-static bool reserve_rows(struct search *s)
-{
-    s->rows[0] = calloc(ROWS * (size_t)s->length, sizeof *s->rows[0]);
-    if (!s->rows[0]) return false;
-    for (int r = 1; r < ROWS; r++) s->rows[r] = s->rows[0] + r * (size_t)s->length;
-    return true;
-}
-
 /* Tries the best prices so far, then variants of them. */
 static void improve(struct search *s, struct sl_plan_lessons *lessons)
 {
     bool learned = lessons && lessons->rows && lessons->first_tick <= s->in->first_tick, is_best;
     size_t period = learned ? (size_t)(s->in->first_tick - lessons->first_tick) : 0;
-    if (!reserve_rows(s)) return;
+    s->rows[0] = calloc(ROWS * (size_t)s->length, sizeof *s->rows[0]);
+    if (!s->rows[0]) return;
+    for (int r = 1; r < ROWS; r++) s->rows[r] = s->rows[0] + r * (size_t)s->length;
     s->random = UINT64_C(88172645463325252);
     s->best_way = first_way;
     if (learned) {
@@ -276,7 +265,7 @@ static enum sl_status start_from_belady(struct search *s, double part_of_lacking
     if (!*is_best) return SL_OK;
     s->best = plan;
     s->best_cost_ns = s->course.most_ns;
-    s->belady = s->best_copied = copied(s);
+    s->belady = s->best_copied = s->course.bytes;
     return SL_OK;
 }
 

@@ -41,12 +41,6 @@ struct sl_duration *sl_durations_of(struct sl_durations *durations, sl_symbol sy
     return room ? &durations->symbols[symbol] : NULL;
 }
 
-static uint32_t steps_of(uint64_t ns)
-{
-    uint64_t steps = (ns + SL_DURATION_STEP_NS / 2) / SL_DURATION_STEP_NS;
-    return steps < 1 ? 1 : steps < SL_NONE ? (uint32_t)steps : SL_NONE - 1;
-}
-
 /* Whether the last launch of the shape took as long. */
 static bool confirm(struct sl_map *shapes, uint64_t shape, uint32_t steps)
 {
@@ -59,7 +53,8 @@ static bool confirm(struct sl_map *shapes, uint64_t shape, uint32_t steps)
 void sl_durations_note(struct sl_durations *durations, sl_symbol symbol, uint32_t kernel, uint64_t shape,
                        uint64_t ns)
 {
-    uint32_t steps = steps_of(ns);
+    uint64_t exact = (ns + SL_DURATION_STEP_NS / 2) / SL_DURATION_STEP_NS;
+    uint32_t steps = exact < 1 ? 1 : exact < SL_NONE ? (uint32_t)exact : SL_NONE - 1;
     struct sl_duration *known = symbol == SL_NONE ? NULL : sl_durations_of(durations, symbol);
     bool confirmed = shape && confirm(&durations->shapes, shape, steps);
     if (known) {

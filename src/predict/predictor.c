@@ -377,19 +377,16 @@ static void find_stretch(struct sl_predictor *p)
     p->mark = last ? p->given : p->stretches[low].from;
 }
 
-/* The whole primed past has come again: the last period repeats, from this run's own symbols if there are
- * enough. */
-static void leave_given(struct sl_predictor *p)
-{
-    uint64_t own = p->count - p->given_period;
-    p->cursor = own > p->given ? own : p->given - p->given_period;
-    p->match = p->given_period ? common_suffix(p, p->cursor) : 0;
-    p->following = p->match > 0;
-}
-
+/* After the whole primed past has come again, the last period repeats, from this run's own symbols if there
+ * are enough. */
 static void pass_mark(struct sl_predictor *p)
 {
-    if (p->cursor == p->given) leave_given(p);
+    if (p->cursor == p->given) {
+        uint64_t own = p->count - p->given_period;
+        p->cursor = own > p->given ? own : p->given - p->given_period;
+        p->match = p->given_period ? common_suffix(p, p->cursor) : 0;
+        p->following = p->match > 0;
+    }
     find_stretch(p);
     find_fork(p);
 }

@@ -1,7 +1,7 @@
 #include "recording/recording.h"
 
 #include "base/log.h"
-#include "base/mask.h"
+#include "base/text.h"
 #include "base/output.h"
 #include "profile/profile.h"
 

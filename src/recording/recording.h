@@ -17,7 +17,7 @@ struct sl_recording {
     /* Its log, and which files it may replace. Once, before anything else. */
     void (*begin)(const struct sl_options *options);
 
-    /* Both keep the program's command line, without what looks like a secret (base/mask.h). */
+    /* Both keep the program's command line, without what looks like a secret (base/text.h). */
     void (*mask_command)(const char *arguments, size_t bytes, bool mask, char *out, size_t room);
 
     const struct sl_file_kind *trace_kind;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "base/table.h"
+#include "base/grow.h"
 
 /* --- texts of decisions */
 

@@ -251,22 +251,6 @@ static void run_expression(struct run *run, uint64_t code)
     }
 }
 
-static void remember_state(struct run *run)
-{
-    if (run->depth == STATES_MOST)
-        run->text.bad = true;
-    else
-        run->states[run->depth++] = run->now;
-}
-
-static void restore_state(struct run *run)
-{
-    if (!run->depth)
-        run->text.bad = true;
-    else
-        run->now = run->states[--run->depth];
-}
-
 static void advance(struct run *run, uint64_t units)
 {
     run->place += units * run->common->code_unit;
@@ -304,10 +288,16 @@ static void run_short(struct run *run, uint64_t code)
         forget(run, take_unsigned(text), NULL);
         break;
     case REMEMBER_STATE:
-        remember_state(run);
+        if (run->depth < STATES_MOST)
+            run->states[run->depth++] = run->now;
+        else
+            text->bad = true;
         break;
     case RESTORE_STATE:
-        restore_state(run);
+        if (run->depth)
+            run->now = run->states[--run->depth];
+        else
+            text->bad = true;
         break;
     case DEF_CFA:
         which = take_unsigned(text);

@@ -46,4 +46,10 @@ enum sl_identity_match {
  * yet are skipped. *which: the name in `objects` that differs. */
 enum sl_identity_match sl_identity_match(const struct sl_object *objects, uint32_t count, const char **which);
 
+/* --- sites.c: where the program allocates. */
+
+/* A hash of the calling library, the call stack above the shim, and the thread's place in Python
+ * (python_frames.h). `caller`: the hook's return address. */
+uint64_t sl_site_here(const void *caller);
+
 #endif

@@ -1,4 +1,4 @@
-#include "trace/sites.h"
+#include "trace/objects.h"
 
 #include <link.h>
 #include <stdatomic.h>
@@ -7,9 +7,8 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "base/table.h"
+#include "base/grow.h"
 #include "trace/events.h"
-#include "trace/objects.h"
 #include "trace/python_frames.h"
 #include "trace/stack_walk.h"
 #include "trace/trace_write.h"

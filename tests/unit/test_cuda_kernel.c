@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "device/cuda_kernel.h"
+#include "device/backend_cuda.h"
 
 enum { KERNEL = 0x100, FUNCTION = 0x200, UNKNOWN = 0x300, LIBRARY = 0x400, MODULE = 0x500 };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/environment.h"
+#include "base/options.h"
 
 #define OLD "PYTORCH_CUDA_ALLOC_CONF"
 #define NEW "PYTORCH_ALLOC_CONF"

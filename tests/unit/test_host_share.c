@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/environment.h"
+#include "base/options.h"
 #include "core/host_share.h"
 #include "kernel_files.h"
 

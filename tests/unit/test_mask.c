@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/mask.h"
+#include "base/text.h"
 
 #define ROOM 400
 
@@ -34,7 +34,8 @@ static void secrets_are_hidden(void **state)
         {"train.py|--password|a b", "train.py --password ***"},
         {"train.py|--db.passwd=x,y z", "train.py --db.passwd=***"},
         {"env|WANDB_API_KEY=abc|HF_TOKEN=def|python", "env WANDB_API_KEY=*** HF_TOKEN=*** python"},
-        {"sh|-c|exec AWS_SECRET_ACCESS_KEY=abc python x.py", "sh -c exec AWS_SECRET_ACCESS_KEY=*** python x.py"},
+        {"sh|-c|exec AWS_SECRET_ACCESS_KEY=abc python x.py",
+         "sh -c exec AWS_SECRET_ACCESS_KEY=*** python x.py"},
         {"train.py|openai.key=abc", "train.py openai.key=***"},
         {"fetch|https://me:pass@host/path?size=3", "fetch https://me:***@host/path?size=3"},
         {"fetch|https://0123456789abcdef@host/", "fetch https://***@host/"},

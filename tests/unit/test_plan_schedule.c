@@ -208,7 +208,7 @@ static void check_sums(const struct scene *s, const struct made *m)
     for (size_t t = 0; t < n; t++) busy += s->launch_ns[t];
     assert_true(fabs((double)m->plan.stall_ns - (end - busy)) <= 2);
     const size_t until[] = {third, n - third, n};
-    const double said[] = {m->course.first_bytes, m->course.most_bytes, m->course.all_bytes};
+    const double said[] = {m->course.bytes.first, m->course.bytes.most, m->course.bytes.all};
     for (int i = 0; i < 3; i++) {
         uint64_t bytes = 0;
         if (until[i])
@@ -258,7 +258,7 @@ static void check_in_place(bool has_content, double copied_bytes)
     assert_int_equal(m.choice.remote_count, 1);
     double end = 1 + 60 * SL_IN_PLACE_COST;
     assert_in_range(m.plan.seconds_ns, (uint64_t)end, (uint64_t)end + 1);
-    assert_true(m.course.all_bytes == copied_bytes);
+    assert_true(m.course.bytes.all == copied_bytes);
     assert_in_range(m.plan.stall_ns, (uint64_t)end - 3, (uint64_t)end - 1);
     assert_int_equal(m.plan.oversize_launches, 1);
     discard(&m);
@@ -281,7 +281,7 @@ static void nothing_to_do_takes_the_launches_time(void **state)
     scene_string(&s, "abab");
     make(&s, 1, &m);
     assert_true(m.plan.action_count == 0 && m.plan.seconds_ns == 4 && m.plan.stall_ns == 0);
-    assert_true(m.course.all_bytes == 0);
+    assert_true(m.course.bytes.all == 0);
     discard(&m);
     scene_begin(&s, 2, 2); /* no launches at all */
     make(&s, 1, &m);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "trace/sites.h"
+#include "trace/objects.h"
 #include "trace/stack_walk.h"
 
 static const char *program;

@@ -9,9 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/environment.h"
-#include "base/host_memory.h"
 #include "base/options.h"
+#include "base/host_memory.h"
 #include "base/text.h"
 #include "core/host_share.h"
 #include "node/page.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/environment.h"
+#include "base/options.h"
 #include "base/output.h"
 #include "move/stats.h"
 #include "profile/profile.h"
