@@ -151,9 +151,9 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *input, const double 
 
 /* --- plan_search.c: tries several choices and keeps the best plan.
  *
- * Where the budget is full, each fetch waits for an eviction, which waits for a launch. So a choice may leave a
- * part of the budget free, the slack: fetches take it at once, and evictions of what launches have just used
- * make up for it meanwhile. This copies a little more, and is kept if that is faster.
+ * Where the budget is full, each fetch waits for an eviction, which waits for a launch. So a choice may leave
+ * a part of the budget free, the slack: fetches take it at once, and evictions of what launches have just
+ * used make up for it meanwhile. This copies a little more, and is kept if that is faster.
  *
  * How copies count when plans are compared by time. Belady's choice copies least. Other choices may copy a
  * little more, and once much more.

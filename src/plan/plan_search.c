@@ -275,17 +275,17 @@ static enum sl_status try_slack(struct search *s, double slack, double belady_by
     struct sl_plan plan;
     enum sl_status status = attempt(s, &(struct sl_choose_options){0}, slack, &plan);
     if (status) return status;
-    double more = s->course.most_bytes > belady_bytes ? s->course.most_bytes - belady_bytes : 0;
+    double more = s->course.bytes.most > belady_bytes ? s->course.bytes.most - belady_bytes : 0;
     double cost = s->course.most_ns + WORTH * more / (double)s->in->in_bytes_per_s * 1e9;
     bool is_best = !s->choice.oversize_launches && cost < FASTER * *least_ns &&
-                   s->course.most_bytes <= MOST_FOR_SLACK * belady_bytes;
+                   s->course.bytes.most <= MOST_FOR_SLACK * belady_bytes;
     sl_plan_free(is_best ? &s->best : &plan);
     if (!is_best) return SL_OK;
     *least_ns = cost;
     s->slack = slack;
     s->best = plan;
     s->best_cost_ns = s->course.most_ns;
-    s->belady = s->best_copied = copied(s);
+    s->belady = s->best_copied = s->course.bytes;
     return SL_OK;
 }
 

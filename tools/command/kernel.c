@@ -20,6 +20,7 @@
 #include "tools/text/help.h"
 #include "tools/text/json.h"
 #include "tools/text/messages.h"
+#include "tools/text/option_flags.h"
 #include "tools/text/output_file.h"
 
 #define MADE_BY "sluice kernel install"
