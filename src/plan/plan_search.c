@@ -310,7 +310,8 @@ static enum sl_status begin(struct search *s, const struct sl_plan_lessons *less
     s->part_of_lacking = 1;
     if (lessons) s->idle = lessons->idle;
     if (status || !s->in->attempts) return status;
-    if (!s->choice.oversize_launches) return find_slack(s, lessons ? lessons->slack : 0);
+    if (!s->choice.oversize_launches)
+        return SL_HAS(SLACK) ? find_slack(s, lessons ? lessons->slack : 0) : status;
     if (!SL_HAS(FILLS)) return status;
     for (int i = 0; i < PARTS && status == SL_OK; i++) {
         status = start_from_belady(s, parts_of_lacking[i], &is_best);
