@@ -520,6 +520,94 @@ static void slabs_take_turns(void **state)
     assert_true(sl_arena_is_valid(&arena));
 }
 
+/* As without turns: better a chunk that is waited for than another slab, and better any other one. */
+static void in_turns_too_what_another_stream_freed_is_taken_last(void **state)
+{
+    (void)state;
+    static int stream;
+    struct sl_frees frees;
+    assert_int_equal(sl_frees_init(&frees, &device.backend), SL_OK);
+    sl_arena_spread(&arena, 2);
+    arena.frees = &frees;
+    for (uint32_t i = 0; i < 2 * IN_SLAB; i++) take(CHUNK);
+    assert_int_equal(device.slab_bytes, 2 * SL_GIB);
+    struct sl_free_stream where = {&stream, 1};
+    for (sl_chunk c = 0; c < 2; c++) {
+        sl_chunk freed = c * IN_SLAB + 3;
+        uint64_t begin = record(freed)->address;
+        sl_arena_give(&arena, freed);
+        sl_frees_add(&frees, begin, begin + CHUNK, sl_points_record(&frees, &where, 1));
+    }
+    sl_arena_give(&arena, 5);
+    arena.serial = 2;
+    assert_int_equal(take(CHUNK), 5);
+    assert_int_equal(take(CHUNK), IN_SLAB + 3);
+    assert_int_equal(take(CHUNK), 3);
+    assert_int_equal(device.slab_bytes, 2 * SL_GIB);
+    arena.frees = NULL;
+    sl_frees_close(&frees, false);
+}
+
+/* A slab that takes allocations in turn may become the program's, or nobody's, while it is empty. */
+static void turns_leave_out_what_was_reserved_or_given_up(void **state)
+{
+    (void)state;
+    uint32_t slabs[2], given_up;
+    sl_arena_spread(&arena, 2);
+    for (int i = 0; i < 2; i++) {
+        sl_chunk c = take(CHUNK);
+        slabs[i] = c / IN_SLAB;
+        sl_arena_give(&arena, c);
+    }
+    uint64_t one = reserve(SL_GIB);
+    assert_int_equal(sl_arena_slab(&arena, one) - 1, slabs[0]);
+    for (uint32_t i = 0; i < IN_SLAB; i++) assert_int_not_equal(slab_of_next(CHUNK), slabs[0]);
+    sl_arena_give_up(&arena, one, SL_GIB, &given_up);
+    sl_arena_delete(&arena, given_up, SL_GIB);
+    for (uint32_t i = 0; i < 2 * IN_SLAB; i++) assert_int_not_equal(slab_of_next(CHUNK), slabs[0]);
+    uint64_t back = reserve(SL_GIB);
+    sl_arena_unreserve(&arena, back, SL_GIB);
+    uint64_t slabs_before = device.slab_bytes;
+    for (uint32_t i = 0; i < IN_SLAB / 2; i++) take(SL_GIB / IN_SLAB);
+    assert_int_equal(device.slab_bytes, slabs_before); /* it is used again */
+    assert_true(sl_arena_is_valid(&arena));
+}
+
+/* Pinned memory has a budget of its own: it takes no turn, and what moves is never placed there. */
+static void pinned_memory_takes_no_turn(void **state)
+{
+    (void)state;
+    sl_chunk pinned, again;
+    sl_arena_spread(&arena, 3);
+    uint32_t first = slab_of_next(CHUNK);
+    assert_int_equal(sl_arena_take_pinned(&arena, CHUNK, SL_GIB, &pinned), SL_OK);
+    uint64_t had = device.pinned_bytes;
+    for (uint32_t i = 1; i < 3 * IN_SLAB; i++) {
+        sl_chunk c = take(CHUNK);
+        assert_false(record(c)->pinned);
+        if (i % 3 == 0) assert_int_equal(c / IN_SLAB, first);
+    }
+    sl_arena_give(&arena, pinned);
+    assert_int_equal(sl_arena_take_pinned(&arena, CHUNK, 0, &again), SL_OK);
+    assert_int_equal(again, pinned);
+    assert_int_equal(device.pinned_bytes, had);
+}
+
+/* More than a slab lies in several, and leaves the turns as they are. */
+static void what_is_larger_than_a_slab_takes_no_turn(void **state)
+{
+    (void)state;
+    sl_arena_spread(&arena, 2);
+    uint32_t first = slab_of_next(CHUNK), second = slab_of_next(CHUNK);
+    sl_chunk large = take(SL_GIB + CHUNK);
+    assert_int_equal(record(large + IN_SLAB)->address, record(large)->address + SL_GIB);
+    assert_int_equal(slab_of_next(CHUNK), first);
+    assert_int_equal(slab_of_next(CHUNK), second);
+    assert_int_equal(slab_of_next(SL_GIB), 4);
+    assert_int_equal(slab_of_next(CHUNK), second);
+    assert_true(sl_arena_is_valid(&arena));
+}
+
 /* Memory that the device refuses is looked for in every slab. */
 static void turns_end_where_there_are_no_more_slabs(void **state)
 {
@@ -530,6 +618,10 @@ static void turns_end_where_there_are_no_more_slabs(void **state)
     for (uint32_t i = 1; i < IN_SLAB; i++) assert_int_equal(slab_of_next(CHUNK), first);
     sl_chunk none;
     assert_int_equal(sl_arena_take(&arena, CHUNK, &none), SL_ERR_NO_MEMORY);
+    device.slabs_are = SL_OK; /* none is opened before there is no room */
+    for (uint32_t i = 0; i < 3; i++) sl_arena_give(&arena, i);
+    for (uint32_t i = 0; i < 3; i++) assert_int_equal(slab_of_next(CHUNK), first);
+    assert_int_not_equal(slab_of_next(CHUNK), first);
 }
 
 int main(void)
@@ -555,6 +647,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_given_up_is_nobodys, start, stop),
         cmocka_unit_test_setup_teardown(addresses_that_were_never_used_are_left_out, start, stop),
         cmocka_unit_test_setup_teardown(slabs_take_turns, start, stop),
+        cmocka_unit_test_setup_teardown(in_turns_too_what_another_stream_freed_is_taken_last, start, stop),
+        cmocka_unit_test_setup_teardown(turns_leave_out_what_was_reserved_or_given_up, start, stop),
+        cmocka_unit_test_setup_teardown(pinned_memory_takes_no_turn, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_larger_than_a_slab_takes_no_turn, start, stop),
         cmocka_unit_test_setup_teardown(turns_end_where_there_are_no_more_slabs, start, stop),
         cmocka_unit_test_setup_teardown(a_device_that_is_gone_gets_nothing_back, start, stop),
     };

@@ -375,6 +375,35 @@ static void the_later_one_of_frame_and_own_eviction_counts(void **state)
     assert_int_equal(last_call()->out_over, own);
 }
 
+/* Whichever eviction is over first leaves room; the one of the own chunk comes before, in any case. */
+static void a_fetch_takes_the_room_that_any_eviction_left(void **state)
+{
+    (void)state;
+    for (sl_chunk c = 0; c < 3; c++) bring_now(c);
+    uint64_t frame = release(0);
+    release(1);
+    uint64_t own = release(2);
+    struct sl_movement *first = sl_movers_take(migrator.movers, true);
+    carry(&second, sl_movers_take(migrator.movers, true));
+    struct noted_event *left = device.last;
+    assert_int_equal(atomic_load(&migrator.out.issued), frame - 1);
+    bring_behind(5, frame);
+    bring_behind(2, frame);
+    carry_meanwhile(true, 0);
+    device.wait_count = 0;
+    carry_next(false);
+    assert_int_equal(slept, 0);
+    assert_int_equal(last_call()->chunk, 5);
+    assert_int_equal(noted_host_waits(&device, left), 1);
+    struct sl_movement *back = sl_movers_take(migrator.movers, false);
+    assert_int_equal(back->other, own);
+    assert_int_equal(back->room, frame);
+    carry(&mover, first);
+    carry_next(true);
+    carry(&mover, back);
+    assert_int_equal(last_call()->chunk, 2);
+}
+
 /* The copies would cross. */
 static void an_eviction_waits_for_the_fetch_of_its_chunk(void **state)
 {
@@ -501,6 +530,134 @@ static void who_waits_waits_for_all_before(void **state)
     assert_false(sl_migrator_done(&migrator, &migrator.out, later));
     carry(&mover, first);
     assert_true(sl_migrator_done(&migrator, &migrator.out, later));
+}
+
+/* --- The budget, with two movers each way that end in any order. */
+
+#define PART (CHUNK / 4)
+#define BUDGET (9 * PART)
+
+static struct {
+    uint64_t frames[CHUNKS];             /* bytes that the device has given */
+    uint64_t dropped[CHUNKS];            /* the discard that gives them back, among the enqueued; 0: none */
+    struct sl_movement *under_way[2][2]; /* by direction and mover; NULL: it has none */
+    bool called[2][2];
+    uint64_t overtaken; /* fetches before an eviction up to their room was over */
+    uint64_t fetches;
+} side;
+
+static uint64_t frames_now(void)
+{
+    uint64_t bytes = 0, done = atomic_load(&migrator.out.enqueued.done);
+    for (sl_chunk c = 0; c < CHUNKS; c++) {
+        if (side.dropped[c] && side.dropped[c] <= done) side.frames[c] = side.dropped[c] = 0;
+        bytes += side.frames[c];
+    }
+    return bytes;
+}
+
+static bool may_begin(const struct sl_movement *movement)
+{
+    if (movement->out) return sl_link_direction_has_landed(&migrator.in, movement->other);
+    return sl_link_direction_has_landed(&migrator.out, movement->other) &&
+           sl_link_direction_has_room(&migrator.out, movement->room);
+}
+
+static void begin_call(struct sl_mover *by, struct sl_movement *movement)
+{
+    sl_chunk c = sl_arena_chunk(arena, movement->address);
+    seen.count = device.wait_count = 0;
+    sl_carry_out_wait_before(&migrator, by, movement);
+    if (!movement->out) {
+        frames_now();
+        side.fetches++;
+        side.overtaken += !sl_link_direction_has_landed(&migrator.out, movement->room);
+        assert_int_equal(side.dropped[c], 0);
+        if (side.frames[c] < movement->bytes) side.frames[c] = movement->bytes;
+        assert_true(frames_now() <= BUDGET);
+    }
+    sl_carry_out_call(&migrator, by, movement);
+}
+
+static void end_call(struct sl_mover *by, struct sl_movement *movement)
+{
+    sl_carry_out_wait_behind(&migrator, movement);
+    if (movement->out) side.frames[sl_arena_chunk(arena, movement->address)] = 0;
+    sl_carry_out_land(&migrator, by, movement);
+}
+
+/* Whether there was something to do for the mover. */
+static bool go_on(bool out, int m)
+{
+    struct sl_mover *by = m ? &second : &mover;
+    struct sl_movement *movement = side.under_way[out][m];
+    if (!movement) {
+        side.under_way[out][m] = sl_movers_take(migrator.movers, out);
+        return side.under_way[out][m] != NULL;
+    }
+    if (!side.called[out][m] && !may_begin(movement)) return false;
+    if (side.called[out][m]) {
+        end_call(by, movement);
+        side.under_way[out][m] = NULL;
+    } else {
+        begin_call(by, movement);
+    }
+    side.called[out][m] = !side.called[out][m];
+    return true;
+}
+
+/* Something comes if it fits in what was decided, or else something goes. */
+static void decide(uint64_t *random)
+{
+    sl_chunk c = *random >> 33 & (CHUNKS - 1);
+    uint64_t bytes = (1 + (*random >> 40 & 3)) * PART, held = atomic_load(&record(c)->frame_bytes);
+    if (bytes > held && atomic_load(&migrator.occupied_bytes) + bytes - held <= BUDGET) {
+        sl_lock(&migrator.in.lock);
+        uint64_t room = sl_migrator_room_after(&migrator, c, bytes, BUDGET);
+        sl_migrator_fetch(&migrator, c, bytes, room, SL_CAUSE_DEMAND);
+        sl_unlock(&migrator.in.lock);
+    } else if (held) {
+        uint64_t enqueued = atomic_load(&migrator.out.enqueued.issued);
+        bool dies = (*random >> 45 & 3) == 0;
+        if (dies) sl_arena_give(arena, c);
+        release(c);
+        if (atomic_load(&migrator.out.enqueued.issued) > enqueued) side.dropped[c] = enqueued + 1;
+        if (dies) assert_true(sl_arena_take_at(arena, c, CHUNK));
+    }
+}
+
+static bool is_anything_left(void)
+{
+    bool left = is_handed_over(true) || is_handed_over(false);
+    for (int i = 0; i < 4; i++) left |= side.under_way[i / 2][i % 2] != NULL;
+    return left;
+}
+
+static void whatever_lands_first_the_budget_is_kept(void **state)
+{
+    (void)state;
+    uint64_t random = 5;
+    memset(&side, 0, sizeof side);
+    for (uint32_t i = 0; i < 100000; i++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        seen.count = device.wait_count = 0;
+        if (random >> 60 < 3)
+            decide(&random);
+        else
+            go_on(random >> 52 & 1, random >> 50 & 1);
+        assert_true(frames_now() <= BUDGET);
+    }
+    while (is_anything_left()) {
+        bool moved = false;
+        for (int i = 0; i < 4; i++) moved |= go_on(i / 2, i % 2);
+        assert_true(moved); /* nobody waits for what comes later */
+    }
+    /* So that it is no wonder. */
+    uint64_t discards = atomic_load(&migrator.out.enqueued.issued);
+    print_message("%llu of %llu fetches overtook evictions, beside %llu discards\n",
+                  (unsigned long long)side.overtaken, (unsigned long long)side.fetches,
+                  (unsigned long long)discards);
+    assert_true(side.overtaken > 100 && discards > 100);
 }
 
 /* --- Discards. */
@@ -807,6 +964,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(room_is_told_with_the_number_of_who_makes_it, start, stop),
         cmocka_unit_test_setup_teardown(a_fetch_waits_for_the_eviction_of_its_chunk, start, stop),
         cmocka_unit_test_setup_teardown(a_fetch_waits_for_the_frame_that_it_takes, start, stop),
+        cmocka_unit_test_setup_teardown(a_fetch_takes_the_room_that_any_eviction_left, start, stop),
         cmocka_unit_test_setup_teardown(the_later_one_of_frame_and_own_eviction_counts, start, stop),
         cmocka_unit_test_setup_teardown(an_eviction_waits_for_the_fetch_of_its_chunk, start, stop),
         cmocka_unit_test_setup_teardown(an_eviction_waits_for_those_who_use_its_chunk, start, stop),
@@ -814,6 +972,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nobody_waits_for_users_that_may_wait_for_the_program, start, stop),
         cmocka_unit_test_setup_teardown(nobody_waits_for_users_behind_other_ranks, start, stop),
         cmocka_unit_test_setup_teardown(who_waits_waits_for_all_before, start, stop),
+        cmocka_unit_test_setup_teardown(whatever_lands_first_the_budget_is_kept, start, stop),
         cmocka_unit_test_setup_teardown(what_is_dead_is_discarded_on_the_stream, start, stop),
         cmocka_unit_test_setup_teardown(what_is_dead_before_it_came_is_copied_behind_its_fetch, start, stop),
         cmocka_unit_test_setup_teardown(nothing_is_discarded_before_its_eviction_is_over, start, stop),

@@ -56,23 +56,23 @@ static void make_periodic(struct scene *s, uint64_t *seed)
     scene_repeat(s, 3);
 }
 
-static double copied_until(const struct scene *s, const struct sl_plan *plan, size_t launches)
+static double copied_until(const struct sl_plan_input *in, const struct sl_plan *plan, size_t launches)
 {
     double bytes = 0;
     for (size_t a = 0; a < plan->action_count; a++) {
         const struct sl_plan_action *action = &plan->actions[a];
         bool copied = action->kind == SL_ACTION_FETCH || action->kind == SL_ACTION_EVICT;
-        if (copied && action->after + 1 < s->in.first_tick + launches)
-            bytes += (double)s->bytes[action->chunk];
+        if (copied && action->after + 1 < in->first_tick + launches)
+            bytes += (double)in->chunk_bytes[action->chunk];
     }
     return bytes;
 }
 
-static struct sl_copied copied_by(const struct scene *s, const struct sl_plan *plan)
+static struct sl_copied copied_by(const struct sl_plan_input *in, const struct sl_plan *plan)
 {
-    size_t n = s->in.launch_count;
-    return (struct sl_copied){copied_until(s, plan, n / 3), copied_until(s, plan, n - n / 3),
-                              copied_until(s, plan, n)};
+    size_t n = in->launch_count;
+    return (struct sl_copied){copied_until(in, plan, n / 3), copied_until(in, plan, n - n / 3),
+                              copied_until(in, plan, n)};
 }
 
 static void without_attempts_it_is_beladys_choice(void **state)
@@ -112,7 +112,7 @@ static void attempts_are_worth_it(void **state)
         struct sl_plan belady = search(&s, 0, NULL), best = search(&s, 30, NULL);
         check_execution(&s.in, &best, seed);
         assert_true((double)best.seconds_ns <= SAME_END * (double)belady.seconds_ns);
-        assert_true(sl_excess_bytes(copied_by(&s, &best), copied_by(&s, &belady)) == 0);
+        assert_true(sl_excess_bytes(copied_by(&s.in, &best), copied_by(&s.in, &belady)) == 0);
         if (same(&best, &belady)) assert_int_equal(best.bytes_in, belady.bytes_in);
         without += (double)belady.stall_ns;
         with += (double)best.stall_ns;
@@ -254,6 +254,155 @@ static void a_hurried_plan_goes_the_best_way(void **state)
     assert_true(hurried < 1.02 * searched);
 }
 
+/* --- Slack. */
+
+enum { TURN_CHUNKS = 64, TURN_BUDGET = TURN_CHUNKS / 2, FEWEST = 2, PERIODS = 3, CHUNK_BYTES = 100 };
+
+/* Each launch uses chunks of its own, period after period, as an optimizer's do. Half of them fit. */
+static struct turns {
+    struct sl_plan_input in;
+    struct sl_plan_launch launches[PERIODS * TURN_CHUNKS / FEWEST];
+    struct sl_plan_access accesses[PERIODS * 2 * TURN_CHUNKS];
+    uint64_t bytes[TURN_CHUNKS];
+    enum sl_chunk_content content[TURN_CHUNKS];
+    double launch_ns[PERIODS * TURN_CHUNKS / FEWEST];
+    size_t period; /* launches */
+} turns;
+
+/* Launches take longer than their chunks take over the link. The first one of a period uses `most`. */
+static void take_turns(uint32_t each, uint32_t most)
+{
+    uint32_t steps = TURN_CHUNKS / each, accesses = 0;
+    turns = (struct turns){.in = {.first_tick = 1,
+                                  .launches = turns.launches,
+                                  .launch_count = (size_t)PERIODS * steps,
+                                  .accesses = turns.accesses,
+                                  .chunk_count = TURN_CHUNKS,
+                                  .chunk_bytes = turns.bytes,
+                                  .content = turns.content,
+                                  .budget_bytes = TURN_BUDGET * CHUNK_BYTES,
+                                  .in_bytes_per_s = 1000000000,
+                                  .out_bytes_per_s = 1000000000},
+                           .period = steps};
+    for (sl_chunk c = 0; c < TURN_CHUNKS; c++) {
+        turns.bytes[c] = CHUNK_BYTES;
+        turns.content[c] = c < TURN_BUDGET ? SL_CONTENT_RESIDENT : SL_CONTENT_HOST;
+    }
+    for (uint32_t t = 0; t < turns.in.launch_count; t++) {
+        uint32_t count = t % steps ? each : most;
+        uint64_t ns = 2 * each * CHUNK_BYTES;
+        turns.launch_ns[t] = (double)ns;
+        turns.launches[t] =
+            (struct sl_plan_launch){.first_access = accesses, .access_count = count, .duration_ns = ns};
+        for (uint32_t k = 0; k < count; k++) turns.accesses[accesses++].chunk = t % steps * each + k;
+    }
+}
+
+static struct sl_plan plan_turns(unsigned attempts, struct sl_plan_lessons *lessons)
+{
+    struct sl_plan plan = {0};
+    turns.in.attempts = attempts;
+    assert_int_equal(sl_plan_search(&turns.in, turns.launch_ns, lessons, &plan), SL_OK);
+    check_actions(&turns.in, &plan);
+    for (uint64_t seed = 1; seed <= 5; seed++) check_execution(&turns.in, &plan, seed);
+    return plan;
+}
+
+/* The next period's plan begins with what the last one's first period leaves. */
+static void go_to_next_period(const struct sl_plan *plan)
+{
+    enum sl_chunk_content content[TURN_CHUNKS];
+    sl_plan_content(&turns.in, plan, turns.period, content);
+    memcpy(turns.content, content, sizeof content);
+    turns.in.first_tick += turns.period;
+}
+
+static double waits_of(const struct sl_plan *plan)
+{
+    return (double)plan->stall_ns / (double)plan->seconds_ns;
+}
+
+/* Else each launch's fetches begin when the launch before it has ended. */
+static void what_is_left_free_saves_waits(void **state)
+{
+    (void)state;
+    struct sl_plan_lessons lessons = {0};
+    take_turns(4, 4);
+    struct sl_plan belady = plan_turns(0, NULL), plan = plan_turns(1, &lessons);
+    assert_true(lessons.slack > 0);
+    assert_true((double)plan.stall_ns < 0.7 * (double)belady.stall_ns);
+    assert_true(copied_by(&turns.in, &plan).most <= 1.15 * copied_by(&turns.in, &belady).most);
+    sl_plan_free(&plan);
+    sl_plan_free(&belady);
+    sl_plan_lessons_free(&lessons);
+}
+
+/* Waits of a hurried plan in the second period, after a plan with `lessons`. */
+static double hurry(struct sl_plan_lessons *lessons)
+{
+    turns.in.hurried = true;
+    struct sl_plan plan = plan_turns(1, lessons);
+    double waits = waits_of(&plan);
+    sl_plan_free(&plan);
+    return waits;
+}
+
+/* Whether waits are left with it (each 4) or not (each 2). */
+static void a_hurried_plan_leaves_as_much_free(void **state)
+{
+    (void)state;
+    for (uint32_t each = 2; each <= 4; each += 2) {
+        struct sl_plan_lessons lessons = {0};
+        take_turns(each, each);
+        struct sl_plan first = plan_turns(1, &lessons);
+        double slack = lessons.slack, waits = waits_of(&first);
+        go_to_next_period(&first);
+        double anew = hurry(NULL), learned = hurry(&lessons);
+        print_message("of each %u: slack %.3f, waits %.3f, hurried %.3f, and without lessons %.3f\n", each,
+                      slack, waits, learned, anew);
+        assert_true(slack > 0);
+        assert_true(learned < 0.8 * anew);
+        assert_true(lessons.slack == slack);
+        sl_plan_free(&first);
+        sl_plan_lessons_free(&lessons);
+    }
+}
+
+/* Nothing is left free that a launch needs. */
+static void a_launch_that_needs_the_budget_gets_it(void **state)
+{
+    (void)state;
+    for (uint32_t most = TURN_BUDGET - 4; most <= TURN_BUDGET; most++) {
+        struct sl_plan_lessons lessons = {0};
+        take_turns(4, most);
+        struct sl_plan belady = plan_turns(0, NULL), plan = plan_turns(1, &lessons);
+        assert_int_equal(plan.oversize_launches, 0);
+        assert_true(plan.stall_ns <= belady.stall_ns);
+        assert_non_null(lessons.rows);
+        assert_true(lessons.slack * TURN_BUDGET <= TURN_BUDGET - most);
+        assert_int_equal(lessons.slack > 0, most < TURN_BUDGET);
+        sl_plan_free(&plan);
+        sl_plan_free(&belady);
+        sl_plan_lessons_free(&lessons);
+    }
+}
+
+/* Fetches that begin late need no frames early. */
+static void who_does_not_fetch_ahead_leaves_nothing_free(void **state)
+{
+    (void)state;
+    for (int when = SL_PLAN_NEXT; when <= SL_PLAN_ON_DEMAND; when++) {
+        struct sl_plan_lessons lessons = {0};
+        take_turns(4, 4);
+        turns.in.when = (enum sl_plan_when)when;
+        struct sl_plan plan = plan_turns(1, &lessons);
+        assert_non_null(lessons.rows);
+        assert_true(lessons.slack == 0);
+        sl_plan_free(&plan);
+        sl_plan_lessons_free(&lessons);
+    }
+}
+
 /* --- How many copies a plan may make beyond Belady's. */
 
 static const struct sl_copied least = {100, 200, 300};
@@ -332,6 +481,10 @@ int main(void)
         cmocka_unit_test(plans_are_the_same_each_time),
         cmocka_unit_test(the_next_plan_goes_on_searching),
         cmocka_unit_test(a_hurried_plan_goes_the_best_way),
+        cmocka_unit_test(what_is_left_free_saves_waits),
+        cmocka_unit_test(a_hurried_plan_leaves_as_much_free),
+        cmocka_unit_test(a_launch_that_needs_the_budget_gets_it),
+        cmocka_unit_test(who_does_not_fetch_ahead_leaves_nothing_free),
         cmocka_unit_test(a_little_more_is_nothing),
         cmocka_unit_test(more_may_be_copied_once),
         cmocka_unit_test(what_was_copied_once_is_remembered),
