@@ -249,7 +249,7 @@ static bool is_open(const struct sl_arena *arena, uint32_t slab)
 }
 
 /* In the slab whose turn it is, or else in one that is not open. */
-static sl_chunk find_in_turn(struct sl_arena *arena, uint32_t count)
+static sl_chunk find_in_turn(const struct sl_arena *arena, uint32_t count, bool foreign)
 {
     uint32_t open = arena->open[arena->turn], total = atomic_load(&arena->slab_count);
     sl_chunk found = SL_NONE;
@@ -257,7 +257,7 @@ static sl_chunk find_in_turn(struct sl_arena *arena, uint32_t count)
         uint32_t slab = i ? i - 1 : open;
         if (slab == SL_NONE || (i && is_open(arena, slab))) continue;
         size_t first = (size_t)slab << arena->slab_shift;
-        found = find_run(arena, first, first + arena->chunks_per_slab, count, false, false);
+        found = find_run(arena, first, first + arena->chunks_per_slab, count, false, foreign);
     }
     return found;
 }
@@ -267,7 +267,8 @@ static enum sl_status take_in_turn(struct sl_arena *arena, uint32_t count, uint6
                                    sl_chunk *found)
 {
     uint32_t before = atomic_load(&arena->slab_count);
-    *found = find_in_turn(arena, count);
+    *found = find_in_turn(arena, count, false);
+    if (*found == SL_NONE && arena->serial) *found = find_in_turn(arena, count, true);
     if (*found == SL_NONE) {
         enum sl_status status = add_slabs(arena, slab_bytes, false);
         if (status) {

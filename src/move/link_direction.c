@@ -64,7 +64,9 @@ static uint64_t carried_by(const struct sl_link_direction *direction, uint64_t s
 
 bool sl_link_direction_has_room(const struct sl_link_direction *direction, uint64_t sequence)
 {
-    return !sequence || atomic_load(&direction->landed_bytes) >= carried_by(direction, sequence);
+    /* Where all have landed, bytes of one that never did may be missing: it is forgotten. */
+    return sl_link_direction_has_landed(direction, sequence) ||
+           atomic_load(&direction->landed_bytes) >= carried_by(direction, sequence);
 }
 
 static bool is_by_mover(const struct sl_link_direction *direction, uint64_t sequence)
@@ -120,9 +122,7 @@ static struct sl_landing *landing_at(struct sl_link_direction *direction, uint64
 /* Caller holds `landing`. */
 static void note_landing(struct sl_link_direction *direction, uint64_t sequence, sl_event_handle event)
 {
-    uint64_t bytes =
-        carried_by(direction, sequence) - atomic_load(&at(direction, sequence - 1)->carried_bytes);
-    bytes += atomic_load(&direction->landed_bytes);
+    uint64_t bytes = atomic_load(&direction->landed_bytes) + at(direction, sequence)->bytes;
     *landing_at(direction, direction->landing_count++) = (struct sl_landing){sequence, bytes, event};
     atomic_store(&direction->landed_bytes, bytes);
 }
@@ -188,7 +188,7 @@ static bool wait_until(struct sl_link_direction *direction, uint64_t sequence, i
 }
 
 /* Precondition: the direction's lock is held. */
-static uint64_t number_next(struct sl_link_direction *direction, uint64_t enqueued, uint64_t carried_bytes)
+static uint64_t number_next(struct sl_link_direction *direction, uint64_t enqueued, uint64_t bytes)
 {
     uint64_t sequence = atomic_load(&direction->given) + 1;
     /* Whose place it takes. */
@@ -196,8 +196,9 @@ static uint64_t number_next(struct sl_link_direction *direction, uint64_t enqueu
     sl_lock(&direction->landing);
     atomic_store(&at(direction, sequence)->event, NULL);
     atomic_store(&at(direction, sequence)->enqueued, enqueued);
-    carried_bytes += atomic_load(&at(direction, sequence - 1)->carried_bytes);
-    atomic_store(&at(direction, sequence)->carried_bytes, carried_bytes);
+    at(direction, sequence)->bytes = bytes;
+    bytes += atomic_load(&at(direction, sequence - 1)->carried_bytes);
+    atomic_store(&at(direction, sequence)->carried_bytes, bytes);
     atomic_store_explicit(&direction->given, sequence, memory_order_release);
     sl_unlock(&direction->landing);
     return sequence;
@@ -277,7 +278,7 @@ static void follow_landings(struct sl_link_direction *direction, const struct sl
     uint64_t end = direction->landing_count,
              number = end > SL_MOVER_EVENTS_KEPT ? end - SL_MOVER_EVENTS_KEPT : 0;
     if (number < followed->landings) number = followed->landings;
-    for (; number < end && (!number || landing_at(direction, number - 1)->bytes < bytes); number++) {
+    for (; number < end && (number ? landing_at(direction, number - 1)->bytes : 0) < bytes; number++) {
         const struct sl_landing *landing = landing_at(direction, number);
         if (has_mover_event(direction, landing->sequence)) events[event_count++] = landing->event;
     }

@@ -26,6 +26,7 @@ struct sl_transfers;
 
 struct sl_kept_movement {
     uint64_t landed;                /* its number, once it is enqueued or over */
+    uint64_t bytes;                 /* that a mover was given; guarded by `landing` */
     _Atomic uint64_t enqueued;      /* the last enqueued movement up to here */
     _Atomic uint64_t carried_bytes; /* of all that movers were given up to here */
     _Atomic(sl_event_handle) event; /* a mover's, recorded behind it; NULL: it is enqueued */

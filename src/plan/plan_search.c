@@ -295,7 +295,8 @@ static enum sl_status find_slack(struct search *s, double last)
     enum sl_status status = SL_OK;
     double belady_bytes = s->belady.most, least_ns = s->best_cost_ns;
     bool all = searches(s);
-    for (int i = 0; i < SLACKS && s->in->when == SL_PLAN_AHEAD && waits(s) && status == SL_OK; i++)
+    bool may_pay = SL_HAS(SLACK) && s->in->overlaps && s->in->when == SL_PLAN_AHEAD;
+    for (int i = 0; i < SLACKS && may_pay && waits(s) && status == SL_OK; i++)
         if (all || slacks[i] == last) status = try_slack(s, slacks[i], belady_bytes, &least_ns);
     if (status) sl_plan_free(&s->best);
     return status;
@@ -310,8 +311,7 @@ static enum sl_status begin(struct search *s, const struct sl_plan_lessons *less
     s->part_of_lacking = 1;
     if (lessons) s->idle = lessons->idle;
     if (status || !s->in->attempts) return status;
-    if (!s->choice.oversize_launches)
-        return SL_HAS(SLACK) ? find_slack(s, lessons ? lessons->slack : 0) : status;
+    if (!s->choice.oversize_launches) return find_slack(s, lessons ? lessons->slack : 0);
     if (!SL_HAS(FILLS)) return status;
     for (int i = 0; i < PARTS && status == SL_OK; i++) {
         status = start_from_belady(s, parts_of_lacking[i], &is_best);
@@ -327,7 +327,10 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
     struct search s = {.in = in, .launch_ns = launch_ns, .length = (uint32_t)in->launch_count + 1};
     enum sl_status status = sl_outlook_make(in, launch_ns, &s.outlook);
     if (status == SL_OK) status = begin(&s, lessons);
-    if (status == SL_OK && in->attempts && waits(&s)) improve(&s, lessons);
+    if (status == SL_OK && in->attempts && waits(&s))
+        improve(&s, lessons);
+    else if (status == SL_OK && lessons && s.slack > 0 && SL_HAS(LESSONS))
+        lessons->slack = s.slack; /* nobody waits any more, thanks to it */
     if (status == SL_OK) *out = s.best;
     sl_outlook_free(&s.outlook);
     sl_choice_free(&s.choice);

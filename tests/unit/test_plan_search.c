@@ -282,7 +282,8 @@ static void take_turns(uint32_t each, uint32_t most)
                                   .content = turns.content,
                                   .budget_bytes = TURN_BUDGET * CHUNK_BYTES,
                                   .in_bytes_per_s = 1000000000,
-                                  .out_bytes_per_s = 1000000000},
+                                  .out_bytes_per_s = 1000000000,
+                                  .overlaps = true},
                            .period = steps};
     for (sl_chunk c = 0; c < TURN_CHUNKS; c++) {
         turns.bytes[c] = CHUNK_BYTES;
@@ -387,14 +388,15 @@ static void a_launch_that_needs_the_budget_gets_it(void **state)
     }
 }
 
-/* Fetches that begin late need no frames early. */
-static void who_does_not_fetch_ahead_leaves_nothing_free(void **state)
+/* Fetches that begin late, or in one thread with evictions, need no frames early. */
+static void who_does_not_fetch_ahead_beside_evictions_leaves_nothing_free(void **state)
 {
     (void)state;
-    for (int when = SL_PLAN_NEXT; when <= SL_PLAN_ON_DEMAND; when++) {
+    for (int when = SL_PLAN_AHEAD; when <= SL_PLAN_ON_DEMAND; when++) {
         struct sl_plan_lessons lessons = {0};
         take_turns(4, 4);
         turns.in.when = (enum sl_plan_when)when;
+        turns.in.overlaps = when != SL_PLAN_AHEAD;
         struct sl_plan plan = plan_turns(1, &lessons);
         assert_non_null(lessons.rows);
         assert_true(lessons.slack == 0);
@@ -484,7 +486,7 @@ int main(void)
         cmocka_unit_test(what_is_left_free_saves_waits),
         cmocka_unit_test(a_hurried_plan_leaves_as_much_free),
         cmocka_unit_test(a_launch_that_needs_the_budget_gets_it),
-        cmocka_unit_test(who_does_not_fetch_ahead_leaves_nothing_free),
+        cmocka_unit_test(who_does_not_fetch_ahead_beside_evictions_leaves_nothing_free),
         cmocka_unit_test(a_little_more_is_nothing),
         cmocka_unit_test(more_may_be_copied_once),
         cmocka_unit_test(what_was_copied_once_is_remembered),
