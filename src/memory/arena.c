@@ -248,17 +248,26 @@ static bool is_open(const struct sl_arena *arena, uint32_t slab)
     return false;
 }
 
-/* In the slab whose turn it is, or else in one that is not open. */
-static sl_chunk find_in_turn(const struct sl_arena *arena, uint32_t count, bool foreign)
+/* What was freed is used again wherever it is: its host memory is there. Otherwise in the slab whose turn it
+ * is, or in one that is not open, which is open from then on. */
+static sl_chunk find_in_turn(struct sl_arena *arena, uint32_t count, bool foreign)
 {
-    uint32_t open = arena->open[arena->turn], total = atomic_load(&arena->slab_count);
+    uint32_t total = atomic_load(&arena->slab_count), *open = &arena->open[arena->turn];
     sl_chunk found = SL_NONE;
+    for (uint32_t s = 0; s < total && found == SL_NONE; s++) {
+        size_t first = (size_t)s << arena->slab_shift;
+        found = find_run(arena, first, first + arena->slabs[s].used_chunks, count, false, foreign);
+    }
+    if (found != SL_NONE) return found;
     for (uint32_t i = 0; i <= total && found == SL_NONE; i++) {
-        uint32_t slab = i ? i - 1 : open;
+        uint32_t slab = i ? i - 1 : *open;
         if (slab == SL_NONE || (i && is_open(arena, slab))) continue;
         size_t first = (size_t)slab << arena->slab_shift;
         found = find_run(arena, first, first + arena->chunks_per_slab, count, false, foreign);
     }
+    if (found == SL_NONE) return SL_NONE;
+    *open = found >> arena->slab_shift;
+    arena->turn = (arena->turn + 1) % arena->open_count;
     return found;
 }
 
@@ -266,20 +275,15 @@ static sl_chunk find_in_turn(const struct sl_arena *arena, uint32_t count, bool 
 static enum sl_status take_in_turn(struct sl_arena *arena, uint32_t count, uint64_t slab_bytes,
                                    sl_chunk *found)
 {
-    uint32_t before = atomic_load(&arena->slab_count);
     *found = find_in_turn(arena, count, false);
     if (*found == SL_NONE && arena->serial) *found = find_in_turn(arena, count, true);
-    if (*found == SL_NONE) {
-        enum sl_status status = add_slabs(arena, slab_bytes, false);
-        if (status) {
-            arena->open_count = 1;
-            return status;
-        }
-        *found = before << arena->slab_shift;
-    }
-    arena->open[arena->turn] = *found >> arena->slab_shift;
-    arena->turn = (arena->turn + 1) % arena->open_count;
-    return SL_OK;
+    if (*found != SL_NONE) return SL_OK;
+    enum sl_status status = add_slabs(arena, slab_bytes, false);
+    if (status)
+        arena->open_count = 1;
+    else
+        *found = find_in_turn(arena, count, false);
+    return status;
 }
 
 /* `slab_bytes`: the request to the backend if there is no room. */

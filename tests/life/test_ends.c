@@ -3,11 +3,11 @@
  * status must be the end's own, and nothing may be written. */
 #include "trainer.h"
 
+#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ enum { OWN_STATUS = 7, LONGEST_S = 120, SPARES = 2 };
 static struct trainer trainer;
 static CUdeviceptr spare[SPARES]; /* freed after the end; no other thread uses them */
 static int spares;
-static atomic_uint busy; /* threads that have gone round once */
+static sem_t busy; /* posted by each thread that has gone round once */
 
 /* --- what other threads do meanwhile: round and round, until a call fails because the driver has ended */
 
@@ -84,7 +84,7 @@ static void *go_round(void *argument)
     CUresult (*round)(CUstream) = *(CUresult(*const *)(CUstream))argument;
     CUstream stream;
     must(!trainer_enter(&trainer) && !cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) && !round(stream));
-    atomic_fetch_add(&busy, 1);
+    must(!sem_post(&busy));
     while (!round(stream)) {
     }
     for (;;) pause();
@@ -99,8 +99,10 @@ static void start(void *(*body)(void *), const void *argument)
 
 static void keep_busy(void)
 {
+    must(!sem_init(&busy, 0, 0));
     for (int i = 0; i < THREADS; i++) start(go_round, &rounds[i]);
-    while (atomic_load(&busy) < THREADS) sched_yield();
+    for (int i = 0; i < THREADS; i++)
+        while (sem_wait(&busy)) must(errno == EINTR);
     must(!trainer_steps(&trainer, 2));
 }
 
