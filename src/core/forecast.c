@@ -404,7 +404,7 @@ struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
         .budget_bytes = sl_budget_bytes(&forecast->core->budget),
         .in_bytes_per_s = forecast->core->migrator.link_in_bytes_per_s,
         .out_bytes_per_s = forecast->core->migrator.link_out_bytes_per_s,
-        .overlaps = forecast->core->planning.lead_eighths > 0,
+        .tries_slack = forecast->core->planning.lead_eighths > 0 && !forecast->core->history.vary,
     };
     sl_window_fill(&forecast->window, &input);
     input.believed = forecast->believed_on ? input.launch_count : forecast->served_launches;

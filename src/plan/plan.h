@@ -53,8 +53,8 @@ struct sl_plan_input {
     enum sl_plan_when when;
     /* The number of other choices to try if launches stall with Belady's and durations are known; 0: none. */
     unsigned attempts;
-    bool hurried;  /* tries only the best prices so far */
-    bool overlaps; /* threads move data both ways at once, so slack may pay (plan_parts.h) */
+    bool hurried;     /* tries only the best prices so far */
+    bool tries_slack; /* see plan_parts.h: pays where threads move data both ways at once, and steps repeat */
     uint64_t budget_bytes;
     uint64_t in_bytes_per_s, out_bytes_per_s; /* of each direction, while both run; not 0 */
 };

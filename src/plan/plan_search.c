@@ -295,7 +295,7 @@ static enum sl_status find_slack(struct search *s, double last)
     enum sl_status status = SL_OK;
     double belady_bytes = s->belady.most, least_ns = s->best_cost_ns;
     bool all = searches(s);
-    bool may_pay = SL_HAS(SLACK) && s->in->overlaps && s->in->when == SL_PLAN_AHEAD;
+    bool may_pay = SL_HAS(SLACK) && s->in->tries_slack && s->in->when == SL_PLAN_AHEAD;
     for (int i = 0; i < SLACKS && may_pay && waits(s) && status == SL_OK; i++)
         if (all || slacks[i] == last) status = try_slack(s, slacks[i], belady_bytes, &least_ns);
     if (status) sl_plan_free(&s->best);

@@ -283,7 +283,7 @@ static void take_turns(uint32_t each, uint32_t most)
                                   .budget_bytes = TURN_BUDGET * CHUNK_BYTES,
                                   .in_bytes_per_s = 1000000000,
                                   .out_bytes_per_s = 1000000000,
-                                  .overlaps = true},
+                                  .tries_slack = true},
                            .period = steps};
     for (sl_chunk c = 0; c < TURN_CHUNKS; c++) {
         turns.bytes[c] = CHUNK_BYTES;
@@ -396,7 +396,7 @@ static void who_does_not_fetch_ahead_beside_evictions_leaves_nothing_free(void *
         struct sl_plan_lessons lessons = {0};
         take_turns(4, 4);
         turns.in.when = (enum sl_plan_when)when;
-        turns.in.overlaps = when != SL_PLAN_AHEAD;
+        turns.in.tries_slack = when != SL_PLAN_AHEAD;
         struct sl_plan plan = plan_turns(1, &lessons);
         assert_non_null(lessons.rows);
         assert_true(lessons.slack == 0);
