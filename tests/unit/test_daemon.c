@@ -4,6 +4,7 @@
 #include "move/daemon.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -372,6 +373,45 @@ static void a_stop_while_it_looks_is_seen(void **state)
     assert_int_equal(seen.ended, 2);
 }
 
+static _Atomic bool decided;
+
+/* As a launch does that needs a chunk for itself: between the thread's look for movements and its look at the
+ * plan. The second one to leave waits for one that this thread is to bring. */
+static void decide_meanwhile(enum sl_delay_place place)
+{
+    char name[16] = "";
+    if (place != SL_DELAY_PEEK) return;
+    /* A thread gets its name when it has begun. */
+    while (pthread_getname_np(pthread_self(), name, sizeof name) || strncmp(name, "sluice-", 7))
+        sched_yield();
+    if (strcmp(name, "sluice-in") != 0 || atomic_exchange(&decided, true)) return;
+    sl_migrator_lock(&migrator);
+    uint64_t left = sl_migrator_evict(&migrator, 0, NULL, SL_CAUSE_DEMAND);
+    sl_migrator_fetch(&migrator, FRAMES + 1, CHUNK, left, SL_CAUSE_DEMAND);
+    sl_migrator_evict(&migrator, FRAMES + 1, NULL, SL_CAUSE_DEMAND);
+    sl_migrator_unlock(&migrator);
+}
+
+/* The plan's next step needs room behind a movement that the thread itself has yet to make way for. */
+static void who_decides_waits_for_no_room_that_is_to_come(void **state)
+{
+    (void)state;
+    struct sl_plan_action action = {SL_ACTION_FETCH, FRAMES, FIRST, FIRST + 1, SL_NONE};
+    atomic_store(&decided, false);
+    sl_link_direction_patience_s = 1; /* in which nothing would go on */
+    sl_test_delay_hook = decide_meanwhile;
+    carry_out(&action, 1);
+    sl_schedule_submitted(schedule, FIRST);
+    assert_int_equal(sl_daemon_start(schedule, MOVERS, &daemon_of), SL_OK);
+    await(&seen.moved, 4);
+    bool ended = atomic_load(&migrator.out.ended) || atomic_load(&migrator.in.ended);
+    sl_daemon_delete(daemon_of, false);
+    sl_test_delay_hook = NULL;
+    sl_link_direction_patience_s = 10;
+    assert_false(ended);
+    assert_int_equal(sl_backend_host_books(&host)->peak_resident_bytes, FRAMES * CHUNK);
+}
+
 /* At the process's end, when the device may never finish. Should it do so after all, nothing is moved. */
 static void a_thread_that_waits_is_left_there(void **state)
 {
@@ -466,6 +506,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(points_are_recorded_for_a_program_that_pauses, start, stop),
         cmocka_unit_test_setup_teardown(a_stop_ends_between_movements, start, stop),
         cmocka_unit_test_setup_teardown(a_stop_while_it_looks_is_seen, start, stop),
+        cmocka_unit_test_setup_teardown(who_decides_waits_for_no_room_that_is_to_come, start, stop),
         cmocka_unit_test_setup_teardown(a_thread_that_waits_is_left_there, start, stop),
         cmocka_unit_test_setup_teardown(a_stop_does_not_wait_for_what_was_not_begun, start, stop),
         cmocka_unit_test_setup_teardown(without_the_context_nothing_is_moved, start, stop),
