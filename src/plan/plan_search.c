@@ -59,7 +59,7 @@ static const double parts_of_lacking[] = {1, 0.5, 0.25, 0.125};
 enum { PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking };
 
 /* Parts of the budget that are tried as slack. */
-static const double slacks[] = {1.0 / 32, 1.0 / 16, 1.0 / 8};
+static const double slacks[] = {1.0 / 64, 1.0 / 32, 1.0 / 16, 1.0 / 8};
 enum { SLACKS = sizeof slacks / sizeof *slacks };
 #define MOST_FOR_SLACK 1.15 /* times the bytes without */
 
