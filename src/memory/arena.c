@@ -179,8 +179,8 @@ static bool adjacent(const struct sl_arena *arena, sl_chunk chunk)
            arena->chunk_bytes;
 }
 
-/* From chunk `c` to `end`, whole slabs. No run spans two pinned slabs that the backend gave separately: each
- * is pinned by itself. */
+/* From chunk `c`, the first of a slab, to `end`. No run spans two pinned slabs that the backend gave
+ * separately: each is pinned by itself. */
 static sl_chunk find_run(const struct sl_arena *arena, size_t c, size_t end, uint32_t count, bool pinned,
                          bool foreign)
 {
