@@ -43,7 +43,7 @@ static void print_run(const struct situation *s, FILE *to)
         fprintf(to, "the times of %" PRIu64 " launches are guessed.\n", s->guessed);
     else
         fputs("all times are measured.\n", to);
-    const struct sl_sim_driver driver = replay_driver(&s->setting, false);
+    const struct sl_sim_driver driver = replay_driver(&s->setting);
     plan_tell_driver(to, &driver);
     if (!s->job->programs[0].steps)
         fputs("No training steps were found: an iteration is what repeats, and may be several steps.\n", to);
@@ -198,7 +198,7 @@ void advise_print_json(const struct advise_report *report, FILE *to)
     json_number(&json, "need_bytes", s->need_bytes);
     json_number(&json, "link_in", s->setting.in_bytes_per_s);
     json_number(&json, "link_out", s->setting.out_bytes_per_s);
-    const struct sl_sim_driver driver = replay_driver(&s->setting, false);
+    const struct sl_sim_driver driver = replay_driver(&s->setting);
     plan_print_driver(&json, &driver);
     json_number(&json, "step_ns", situation_step(s));
     json_number(&json, "resident_ns", s->resident_ns);

@@ -15,7 +15,7 @@ static void set_threads(struct link_load *load, bool beside)
     load->all_threads = workers == 1 && !beside ? SL_SIM_WAYS : workers;
 }
 
-static struct link_load load_of(const struct prediction *prediction, bool meets)
+static struct link_load load_of(const struct prediction *prediction)
 {
     const struct replay_setting *setting = &prediction->setting;
     struct link_load load = {
@@ -23,7 +23,7 @@ static struct link_load load_of(const struct prediction *prediction, bool meets)
         .bytes_per_s = {[SL_SIM_IN] = setting->in_bytes_per_s, [SL_SIM_OUT] = setting->out_bytes_per_s},
         .call_bytes = setting->chunk_bytes,
         .call_ns = setting->transfer_ns,
-        .driver = replay_driver(setting, meets)};
+        .driver = replay_driver(setting)};
     /* The driver by itself moves what faults touch, not chunks: of that no least is known. */
     if (strcmp(setting->policy, "driver") == 0) return load;
     /* What has to come was on the device before, and has left with a copy: sluice knows of no content that
@@ -33,9 +33,9 @@ static struct link_load load_of(const struct prediction *prediction, bool meets)
     return load;
 }
 
-void plan_bound_json(struct json *json, const struct prediction *prediction, bool meets)
+void plan_bound_json(struct json *json, const struct prediction *prediction)
 {
-    struct link_load load = load_of(prediction, meets);
+    struct link_load load = load_of(prediction);
     struct link_bound bound = link_bound(&load);
     json_object(json, "bound", false);
     json_number(json, "step_ns", bound.ns[bound.limit]);
@@ -48,9 +48,9 @@ void plan_bound_json(struct json *json, const struct prediction *prediction, boo
     json_close(json);
 }
 
-static void add_row(struct table *table, const struct prediction *one, bool meets)
+static void add_row(struct table *table, const struct prediction *one)
 {
-    struct link_load load = load_of(one, meets);
+    struct link_load load = load_of(one);
     struct link_bound bound = link_bound(&load);
     table_bytes(table, one->setting.budget_bytes);
     table_bytes(table, one->setting.chunk_bytes);
@@ -69,7 +69,7 @@ static void add_row(struct table *table, const struct prediction *one, bool meet
     table_cell(table, "%s", link_limit_names[bound.limit]);
 }
 
-bool plan_bound_print(const struct predictions *predictions, bool only_best, bool meets)
+bool plan_bound_print(const struct predictions *predictions, bool only_best)
 {
     enum { BEFORE = 6, BEHIND = 3 };
     struct table_column columns[BEFORE + LINK_LIMITS + BEHIND] = {
@@ -82,7 +82,7 @@ bool plan_bound_print(const struct predictions *predictions, bool only_best, boo
     puts("\nNo step is shorter than what it must compute and move takes, whichever chunks leave and when:\n");
     for (size_t i = 0; i < predictions->count; i++) {
         const struct prediction *one = &predictions->at[i];
-        if (one->result.status == SL_OK && (!only_best || one->best)) add_row(&table, one, meets);
+        if (one->result.status == SL_OK && (!only_best || one->best)) add_row(&table, one);
     }
     bool good = table_print(&table, stdout);
     table_free(&table);

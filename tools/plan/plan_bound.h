@@ -5,9 +5,9 @@
 #include "tools/plan/configurations.h"
 #include "tools/text/json.h"
 
-/* Preconditions: the least traffic was sought (see struct plan_wish). `meets`: ranks meet. */
-void plan_bound_json(struct json *json, const struct prediction *prediction, bool meets);
+/* Preconditions: the least traffic was sought (see struct plan_wish). */
+void plan_bound_json(struct json *json, const struct prediction *prediction);
 /* A table. False: out of memory. */
-bool plan_bound_print(const struct predictions *predictions, bool only_best, bool meets);
+bool plan_bound_print(const struct predictions *predictions, bool only_best);
 
 #endif

@@ -18,10 +18,10 @@ static bool has_ranks(const struct plan_report *report)
 }
 
 /* What moving memory takes of host and link in a step; of several ranks, of the one that has most. */
-static struct sl_moving moving_of(const struct prediction *one, bool ranks)
+static struct sl_moving moving_of(const struct prediction *one)
 {
     const struct replay_iteration *steady = &one->result.steady;
-    const struct sl_sim_driver driver = replay_driver(&one->setting, ranks);
+    const struct sl_sim_driver driver = replay_driver(&one->setting);
     struct sl_moving moving = {
         .ns = steady->took_ns,
         .stall_ns = steady->stall_ns,
@@ -54,7 +54,7 @@ static void add_row(struct table *table, const struct prediction *one, bool rank
     table_time(table, steady->stall_ns);
     if (ranks) table_time(table, steady->waited_ns);
     table_cell(table, "%" PRIu64, steady->missed);
-    table_cell(table, "%.2f", moving_of(one, ranks).cores);
+    table_cell(table, "%.2f", moving_of(one).cores);
 }
 
 static bool print_table(const struct plan_report *report)
@@ -155,7 +155,7 @@ static void print_program(const struct plan_report *report)
            whole               ? ""
            : has_ranks(report) ? ", the first ones of the traces"
                                : ", the first ones of the trace");
-    const struct sl_sim_driver driver = replay_driver(&report->predictions->at[0].setting, has_ranks(report));
+    const struct sl_sim_driver driver = replay_driver(&report->predictions->at[0].setting);
     plan_tell_driver(stdout, &driver);
     if (lost) printf("%" PRIu64 " records of this part are lost: the figures may be wrong.\n", lost);
     if (guessed)
@@ -253,8 +253,7 @@ bool plan_print_text(const struct plan_report *report)
     if (replay_doubt(report->job->ranks)) puts(replay_doubt(report->job->ranks));
     putchar('\n');
     if (!print_table(report) || !print_ranks(report)) return false;
-    if (report->bound && !plan_bound_print(report->predictions, report->sought, has_ranks(report)))
-        return false;
+    if (report->bound && !plan_bound_print(report->predictions, report->sought)) return false;
     print_waste(report);
     print_program(report);
     print_meetings(report);
@@ -300,16 +299,16 @@ static void print_prediction(struct json *json, const char *key, const struct pr
     if (one->setting.backing) json_text(json, "backing", one->setting.backing);
     json_number(json, "link_in", one->setting.in_bytes_per_s);
     json_number(json, "link_out", one->setting.out_bytes_per_s);
-    const struct sl_sim_driver driver = replay_driver(&one->setting, ranks);
+    const struct sl_sim_driver driver = replay_driver(&one->setting);
     plan_print_driver(json, &driver);
     json_number(json, "resident_ns", one->resident_ns);
     print_iteration(json, &one->result.steady, ranks);
-    const struct sl_moving moving = moving_of(one, ranks);
+    const struct sl_moving moving = moving_of(one);
     json_real(json, "host_cores", moving.cores, 3);
     json_real(json, "link_part_in", moving.link[0], 3);
     json_real(json, "link_part_out", moving.link[1], 3);
     json_text(json, "limit", moving.limit);
-    if (one->setting.find_least && one->result.status == SL_OK) plan_bound_json(json, one, ranks);
+    if (one->setting.find_least && one->result.status == SL_OK) plan_bound_json(json, one);
     json_bool(json, "best", one->best);
     json_number(json, "oversize_launches", one->result.oversize);
     json_number(json, "iterations", one->result.iteration_count);

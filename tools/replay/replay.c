@@ -185,10 +185,10 @@ static void note_left(void *context, uint64_t address, uint64_t bytes)
     }
 }
 
-struct sl_sim_driver replay_driver(const struct replay_setting *setting, bool meets)
+struct sl_sim_driver replay_driver(const struct replay_setting *setting)
 {
     struct sl_sim_driver driver = setting->driver;
-    if (setting->plans_beside && driver.workers == 1 && (setting->movers || !meets)) {
+    if (setting->plans_beside && driver.workers == 1) {
         driver.movers = setting->movers ? setting->movers : 1;
         driver.workers = driver.movers + (driver.movers + 1) / 2;
     }
@@ -202,7 +202,7 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .bytes = setting->budget_bytes ? setting->budget_bytes : NO_BUDGET,
         .in_bytes_per_s = setting->in_bytes_per_s,
         .out_bytes_per_s = setting->out_bytes_per_s,
-        .driver = replay_driver(setting, meetings != NULL),
+        .driver = replay_driver(setting),
         .daemon = setting->plans_beside,
         .transfer_ns = setting->transfer_ns,
         .call_ns = CALL_NS,

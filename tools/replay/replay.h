@@ -93,10 +93,8 @@ struct replay_setting {
 };
 
 /* The driver as it is replayed. With plans beside the launches, threads of sluice move memory side by side:
- * so many movers each way to the host, and half as many to the device; one each if it is not said. Where
- * ranks meet, the host's waits for them delay the others as well, which is not simulated: one thread for both
- * is nearer to the truth there, if it is not said. */
-struct sl_sim_driver replay_driver(const struct replay_setting *setting, bool meets);
+ * so many movers each way to the host, and half as many to the device; one each if it is not said. */
+struct sl_sim_driver replay_driver(const struct replay_setting *setting);
 
 struct replay_iteration {
     uint64_t took_ns, stall_ns;
