@@ -91,7 +91,7 @@ static void it_is_freed_when_the_other_is_done(void **state)
     assert_int_not_equal(core_take(SL_MIB), address);
     done = true;
     assert_int_not_equal(core_take(SL_MIB), 0); /* looks */
-    assert_false(sl_late_frees_hurry()); /* none is left */
+    assert_false(sl_late_frees_hurry());        /* none is left */
     core_end_child(live() == 2);
 }
 
