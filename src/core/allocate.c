@@ -286,7 +286,7 @@ static enum sl_status free_blocks(struct sl_core *core, uint64_t address, struct
     do {
         sl_lock(&core->order);
         bool divided = sl_blocks_find(&core->blocks, address, &found) && found.address == address;
-        block = divided ? sl_blocks_next(core, address) : 0;
+        block = divided ? sl_blocks_release_next(core, address) : 0;
         if (divided && !block) sl_blocks_end(core, address);
         sl_host_part_changed(&core->host);
         sl_unlock(&core->order);

@@ -160,9 +160,8 @@ enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
     return SL_OK;
 }
 
-/* Reads the chunk's current state. It already contains the effect of the symbols fed so far. `used`: its slab
- * is.
- */
+/* Reads the chunk's current state. It already contains the effect of the symbols fed so far. `used`: it has
+ * been in use. */
 static void look_at(struct sl_forecast *forecast, size_t c, bool used)
 {
     struct sl_stock *stock = &forecast->window.stock;

@@ -223,7 +223,7 @@ uint32_t *sl_blocks_tag(const struct sl_blocks *blocks, uint64_t address)
     return mapping ? &mapping->tag : NULL;
 }
 
-uint64_t sl_blocks_next(struct sl_core *core, uint64_t address)
+uint64_t sl_blocks_release_next(struct sl_core *core, uint64_t address)
 {
     struct sl_divided *mapping = mapping_at(&core->blocks, address);
     mapping->whole = false;

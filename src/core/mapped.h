@@ -66,7 +66,7 @@ bool sl_blocks_find(const struct sl_blocks *blocks, uint64_t address, struct sl_
 uint32_t *sl_blocks_tag(const struct sl_blocks *blocks, uint64_t address);
 /* The divided mapping that begins at `address` is about to end: its blocks may be freed even if graphs may
  * write to them. Returns the address of the first one; 0: there is none. */
-uint64_t sl_blocks_next(struct sl_core *core, uint64_t address);
+uint64_t sl_blocks_release_next(struct sl_core *core, uint64_t address);
 /* Ends the divided mapping that begins at `address`. Precondition: no block is left in it. */
 void sl_blocks_end(struct sl_core *core, uint64_t address);
 /* Whether `s` must not be freed on a report: it is not a block's slot, or part of it lies where everything is
