@@ -123,7 +123,7 @@ static struct sl_landing *landing_at(struct sl_link_direction *direction, uint64
 static void note_landing(struct sl_link_direction *direction, uint64_t sequence, sl_event_handle event)
 {
     uint64_t bytes = atomic_load(&direction->landed_bytes) + at(direction, sequence)->bytes;
-    *landing_at(direction, direction->landing_count++) = (struct sl_landing){sequence, bytes, event};
+    *landing_at(direction, direction->landing_count++) = (struct sl_landing){bytes, event};
     atomic_store(&direction->landed_bytes, bytes);
 }
 
@@ -267,7 +267,8 @@ static void follow_movers(const struct sl_link_direction *direction, const struc
     if (followed->sequence < sequence) followed->sequence = sequence;
 }
 
-/* The first landings that carried so many bytes. */
+/* The first landings that carried so many bytes. Where the mover has used an event again, more is waited for;
+ * movements decided meanwhile, which may be many that are enqueued, tell nothing about that. */
 static void follow_landings(struct sl_link_direction *direction, const struct sl_backend *backend,
                             uint64_t bytes)
 {
@@ -278,13 +279,19 @@ static void follow_landings(struct sl_link_direction *direction, const struct sl
     uint64_t end = direction->landing_count,
              number = end > SL_MOVER_EVENTS_KEPT ? end - SL_MOVER_EVENTS_KEPT : 0;
     if (number < followed->landings) number = followed->landings;
-    for (; number < end && (number ? landing_at(direction, number - 1)->bytes : 0) < bytes; number++) {
-        const struct sl_landing *landing = landing_at(direction, number);
-        if (has_mover_event(direction, landing->sequence)) events[event_count++] = landing->event;
-    }
+    for (; number < end && (number ? landing_at(direction, number - 1)->bytes : 0) < bytes; number++)
+        events[event_count++] = landing_at(direction, number)->event;
     sl_unlock(&direction->landing);
     for (uint32_t e = 0; e < event_count; e++) backend->event_wait(backend->self, events[e]);
     followed->landings = number;
+}
+
+/* A stream waits for an event that still is the movement's, even if that is known to be over, for the same
+ * reason; and so does a mover that needs its room. */
+static bool is_followed(const struct sl_link_direction *direction, uint64_t enqueued)
+{
+    return enqueued && (!sl_enqueued_known_done(&direction->enqueued, enqueued) ||
+                        sl_enqueued_has_event(&direction->enqueued, enqueued));
 }
 
 enum sl_status sl_link_direction_wait_room(struct sl_link_direction *direction,
@@ -293,7 +300,7 @@ enum sl_status sl_link_direction_wait_room(struct sl_link_direction *direction,
     if (!wait_until(direction, sequence, sl_link_direction_has_room)) return SL_ERR_DRIVER;
     uint64_t enqueued = sequence ? enqueued_by(direction, sequence) : 0;
     enum sl_status status = SL_OK;
-    if (!sl_enqueued_known_done(&direction->enqueued, enqueued))
+    if (is_followed(direction, enqueued))
         status = sl_enqueued_wait(&direction->enqueued, backend, enqueued, NULL);
     if (sequence) follow_landings(direction, backend, carried_by(direction, sequence));
     return status;
@@ -306,10 +313,7 @@ enum sl_status sl_link_direction_wait(struct sl_link_direction *direction, const
         return SL_ERR_DRIVER;
     uint64_t enqueued = enqueued_by(direction, sequence);
     enum sl_status status = SL_OK;
-    /* A stream waits for an event that still is the movement's, even if that is known to be over, for the
-     * same reason. */
-    if (enqueued && (!sl_enqueued_known_done(&direction->enqueued, enqueued) ||
-                     (stream && sl_enqueued_has_event(&direction->enqueued, enqueued))))
+    if (stream ? is_followed(direction, enqueued) : !sl_enqueued_known_done(&direction->enqueued, enqueued))
         status = sl_enqueued_wait(&direction->enqueued, backend, enqueued, stream);
     follow_movers(direction, backend, sequence);
     if (!stream && status == SL_OK) note_answers(direction);

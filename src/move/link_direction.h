@@ -34,7 +34,7 @@ struct sl_kept_movement {
 
 /* One that a mover has carried out. */
 struct sl_landing {
-    uint64_t sequence, bytes; /* bytes: of all that have landed up to this one */
+    uint64_t bytes; /* of all that have landed up to this one */
     sl_event_handle event;
 };
 
