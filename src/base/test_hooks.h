@@ -49,6 +49,7 @@ enum sl_guard {
     X(VARIANTS)    /* of the best prices, by chance */                                                       \
     X(LESSONS)     /* go from one plan to the next */                                                        \
     X(SLACK)       /* plans may leave a part of the budget free */                                           \
+    X(IN_PLACE)    /* launches may use in host memory what they use once */                                  \
     X(FILLS)       /* launches that exceed the budget get a part of what they lack */                        \
     X(CONTINUE)    /* a plan begins where the one before ends, not with the chunks as they are */            \
     X(CONFIDENCE)  /* predictions are planned for only as far as they lately held */                         \

@@ -290,9 +290,11 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum 
             sl_chunk c = range.first + i;
             if (c >= forecast->window.chunks) continue;
             add(forecast,
-                (struct sl_window_step){is_past(forecast, c) ? SL_WINDOW_USE_PAST : SL_WINDOW_USE,
-                                        holder.mover, c,
-                                        sl_part_in_chunk(&forecast->core->arena, at, bytes, i)},
+                (struct sl_window_step){.kind = is_past(forecast, c) ? SL_WINDOW_USE_PAST : SL_WINDOW_USE,
+                                        .mover = holder.mover,
+                                        .chunk = c,
+                                        .value = sl_part_in_chunk(&forecast->core->arena, at, bytes, i),
+                                        .only_read = access.only_read},
                 status);
         }
         if (*status) return units;
@@ -325,15 +327,42 @@ static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_st
     return units;
 }
 
+/* That a launch of the symbol uses, as far as is known. */
+static uint64_t bytes_of(const struct sl_forecast *forecast, sl_symbol symbol)
+{
+    const struct sl_symbols *symbols = &forecast->core->symbols;
+    const struct sl_symbol_record *record = &symbols->records[symbol];
+    uint64_t bytes = 0;
+    for (uint32_t a = 0; a < record->access_count; a++) {
+        const struct sl_access *access = &symbols->accesses[record->first_access + a];
+        bytes += sl_access_end(&forecast->core->placement, access) - access->offset;
+    }
+    return bytes;
+}
+
+static double in_place_cost(const struct sl_forecast *forecast, sl_symbol symbol)
+{
+    const struct sl_symbol_record *record = &forecast->core->symbols.records[symbol];
+    if (record->launch_kind != 1 + SL_LAUNCH_KERNEL && record->launch_kind != 1 + SL_LAUNCH_GRAPH) return 0;
+    return sl_durations_in_place(&forecast->core->sampling.durations, symbol, record->kernel,
+                                 bytes_of(forecast, symbol));
+}
+
 static size_t predict_launch(struct sl_forecast *forecast, sl_symbol symbol, enum sl_status *status)
 {
     uint8_t history = forecast->histories[forecast->at];
     struct sl_window *window = &forecast->window;
-    uint64_t duration_ns = sl_durations_ns(&forecast->core->sampling.durations, symbol,
-                                           forecast->core->symbols.records[symbol].kernel);
+    struct sl_durations *durations = &forecast->core->sampling.durations;
+    uint32_t kernel = forecast->core->symbols.records[symbol].kernel;
     forecast->histories[window->launch_count] = history;
     forecast->symbols[window->launch_count] = symbol;
-    add(forecast, (struct sl_window_step){SL_WINDOW_LAUNCH, SL_NONE, SL_NONE, duration_ns}, status);
+    add(forecast,
+        (struct sl_window_step){.kind = SL_WINDOW_LAUNCH,
+                                .mover = SL_NONE,
+                                .chunk = SL_NONE,
+                                .value = sl_durations_ns(durations, symbol, kernel),
+                                .in_place_cost = in_place_cost(forecast, symbol)},
+        status);
     size_t units = add_accesses(forecast, symbol, status);
     if (forecast->interleaved && *status == SL_OK) units += add_near(forecast, history, status);
     return units;
@@ -403,6 +432,7 @@ struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
         .budget_bytes = sl_budget_bytes(&forecast->core->budget),
         .in_bytes_per_s = forecast->core->migrator.link_in_bytes_per_s,
         .out_bytes_per_s = forecast->core->migrator.link_out_bytes_per_s,
+        .link_bytes_per_s = sl_migrator_link_alone(&forecast->core->migrator),
         .tries_slack = forecast->core->planning.lead_eighths > 0 && !forecast->core->history.vary,
     };
     sl_window_fill(&forecast->window, &input);

@@ -29,6 +29,8 @@ struct launch_context {
     uint64_t in_sequence;           /* the fetch that its stream waits for; 0: none */
     struct sl_joining joining;      /* waits for freed memory; data depends on them */
     bool beside;                    /* its stream may capture: nothing is enqueued there */
+    bool in_place;                  /* a plan has it use in host memory what it lacks */
+    uint64_t in_place_bytes;        /* which are so many */
     struct sl_stall *stall;         /* measures the wait for `in_sequence`; or NULL */
 };
 
@@ -88,7 +90,7 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 
 /* Whether the chunks that the launch lacks have to be fetched on demand. Precondition: the order lock is
  * held. */
-static bool is_to_fetch(struct sl_core *core, const struct launch_context *context, bool *oversize)
+static bool is_to_fetch(struct sl_core *core, struct launch_context *context, bool *oversize)
 {
     if (core->policy->memory == SL_MEMORY_PAGED) {
         /* The driver moves memory: it fetches the chunks itself when the launch uses them. */
@@ -106,6 +108,8 @@ static bool is_to_fetch(struct sl_core *core, const struct launch_context *conte
                      own);
         return !planned; /* the plan provides for this launch and uses the frames for other chunks */
     }
+    context->in_place = planned && sl_schedule_is_in_place(&core->schedule, context->tick, context->symbol);
+    if (context->in_place) return false;
     if (planned && core->schedule.steps.histories) {
         /* The launch came earlier than the predicted order of streams; the rest of the plan still fits. */
         sl_planning_hasten(&core->planning);
@@ -157,6 +161,14 @@ static uint64_t bytes_in_place(struct sl_core *core, const struct launch_context
     return used && used < most ? used : most;
 }
 
+static void count_in_place(struct sl_core *core, struct launch_context *context, uint64_t bytes)
+{
+    SL_COUNT(&core->stats, remote_bytes, bytes);
+    if (!context->in_place) return;
+    SL_COUNT(&core->stats, in_place_bytes, bytes);
+    context->in_place_bytes = bytes;
+}
+
 /* Makes the launch's chunks resident as far as possible, and marks them as used. */
 static void see_to_chunks(struct sl_core *core, struct launch_context *context)
 {
@@ -165,7 +177,7 @@ static void see_to_chunks(struct sl_core *core, struct launch_context *context)
     if (sl_demand_lacking(&core->demand, context->chunks, context->chunk_count))
         fetch_on_demand(core, context);
     uint64_t remote = use_chunks(core, context);
-    if (remote) SL_COUNT(&core->stats, remote_bytes, bytes_in_place(core, context, remote));
+    if (remote) count_in_place(core, context, bytes_in_place(core, context, remote));
     context->resident = !remote && !sl_demand_lacking(&core->demand, context->chunks, context->chunk_count);
 }
 
@@ -236,8 +248,8 @@ static void conclude(struct sl_core *core, struct launch_context *context)
     if (core->over) return;
     sl_planning_go_on(&core->planning);
     if (core->sampling.sampler && !context->beside)
-        launch->state =
-            sl_sample_begin(&core->sampling, launch, context->symbol, context->kernel, context->resident);
+        launch->state = sl_sample_begin(&core->sampling, launch, context->symbol, context->kernel,
+                                        context->resident, context->in_place_bytes);
 }
 
 /* Makes the stream wait for freed memory and fetches, in front of the launch. */

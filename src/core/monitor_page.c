@@ -21,7 +21,7 @@
 #define TARGET_BYTES 64
 
 #define PAGE_BYTES sizeof(struct sl_monitor_page)
-_Static_assert(SL_MONITOR_VERSION == 5 && SL_FIGURES_BYTES == 1160, "other figures are another version");
+_Static_assert(SL_MONITOR_VERSION == 6 && SL_FIGURES_BYTES == 1184, "other figures are another version");
 
 /* The page of this process. What it holds is never read back. */
 static struct {

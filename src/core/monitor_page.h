@@ -21,7 +21,7 @@
 #include "move/stats.h"
 
 #define SL_MONITOR_MAGIC "SLMONIT\n"
-#define SL_MONITOR_VERSION 5
+#define SL_MONITOR_VERSION 6
 #define SL_MONITOR_DEVICES 32 /* as SL_MOST_CORES */
 #define SL_MONITOR_FOLDER "/dev/shm"
 #define SL_MONITOR_PATH 256

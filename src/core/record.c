@@ -227,6 +227,8 @@ void sl_record_start(struct sl_recorder *recorder, const struct sl_stats *stats,
     metadata(recorder, "policy=%s", stats->policy);
     metadata(recorder, "daemon=%s", stats->daemon);
     if (sl_options_rank()) metadata(recorder, "rank=%s", sl_options_rank());
+    if (device.memory_bytes_per_s)
+        metadata(recorder, "device_bytes_per_s=%" PRIu64, device.memory_bytes_per_s);
     if (device.name[0]) metadata(recorder, "device=%s", device.name);
     if (device.driver_version)
         metadata(recorder, "driver=%d.%d", device.driver_version / 1000, device.driver_version % 1000 / 10);

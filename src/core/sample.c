@@ -28,6 +28,7 @@ struct sl_sample {
     sl_symbol symbol;
     uint32_t kernel;
     sl_tick tick;
+    uint64_t in_place_bytes; /* that the launch used in host memory by choice */
 };
 
 /* A ring of samples in the order of their begin: `count` from `first` on. */
@@ -105,14 +106,25 @@ static bool begin_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
     return true;
 }
 
+static void note_in_place(struct sl_sampling *sampling, const struct sl_sample *sample, uint64_t ns)
+{
+    uint64_t link = sl_migrator_link_alone(&sampling->core->migrator);
+    if (!link) link = sampling->core->migrator.link_in_bytes_per_s;
+    sl_durations_note_in_place(&sampling->durations, sample->symbol, sample->kernel,
+                               (uint64_t)((double)sample->in_place_bytes * 1e9 / (double)link), ns);
+}
+
 static void read_times(struct sl_sampling *sampling, const struct sl_sample *sample)
 {
     const struct sl_backend *backend = &sampling->core->backend;
     uint64_t ns = backend->event_elapsed_ns(backend->self, sample->before, sample->after);
     if (!ns) return;
-    sl_durations_note(&sampling->durations, sample->symbol, sample->kernel,
-                      sample->symbol == SL_NONE ? 0 : sampling->core->symbols.records[sample->symbol].shape,
-                      ns);
+    if (sample->in_place_bytes)
+        note_in_place(sampling, sample, ns);
+    else
+        sl_durations_note(
+            &sampling->durations, sample->symbol, sample->kernel,
+            sample->symbol == SL_NONE ? 0 : sampling->core->symbols.records[sample->symbol].shape, ns);
     if (!sample->traced) return;
     struct sl_event event = {.type = SL_EVENT_DURATION,
                              .flags = sample->idle,
@@ -181,7 +193,7 @@ static struct sl_sample *next_place(struct sl_sampling *sampling, bool traced)
 }
 
 struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_launch *launch,
-                                  sl_symbol symbol, uint32_t kernel, bool resident)
+                                  sl_symbol symbol, uint32_t kernel, bool resident, uint64_t in_place_bytes)
 {
     const struct sl_backend *backend = &sampling->core->backend;
     struct sl_sampler *sampler = sampling->sampler;
@@ -189,7 +201,10 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
     /* All collectives are traced: they are few and long, and ranks are compared by them. */
     bool collective = sampler->every && launch->kind == SL_LAUNCH_COLLECTIVE;
     bool in_turn = !collective && count_for_trace(sampling, known, resident), traced = collective || in_turn;
-    if (sampler->refused || (!traced && !(resident && begin_for_plan(sampling, symbol)))) return NULL;
+    bool wanted = in_place_bytes
+                      ? sl_durations_lack_in_place(&sampling->durations, symbol, kernel, launch->tick)
+                      : resident && begin_for_plan(sampling, symbol);
+    if (sampler->refused || (!traced && !wanted)) return NULL;
     if (atomic_load_explicit(&sampling->core->streams.captures, memory_order_relaxed)) return NULL;
     if (sl_ticks_submitted(&sampling->core->history.ticks) != launch->tick - 1)
         return NULL; /* another thread's launch may come between the events */
@@ -205,8 +220,10 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
         return NULL;
     }
     sample->traced = traced;
-    sample->symbol = resident ? symbol : SL_NONE; /* uses the link: too slow a measure for plans */
+    sample->symbol =
+        resident || in_place_bytes ? symbol : SL_NONE; /* uses the link: too slow a measure for plans */
     sample->kernel = kernel;
+    sample->in_place_bytes = in_place_bytes;
     sample->tick = launch->tick;
     sample->stream = launch->stream;
     sample->state = OPEN;

@@ -67,9 +67,10 @@ void sl_sampler_open(struct sl_sampling *sampling, uint32_t trace_sample);
 void sl_sampler_close(struct sl_sampling *sampling, bool device_gone); /* accepts one without a sampler */
 
 /* Begins a sample of a launch that is about to be enqueued behind everything it waits for. `resident`: its
- * chunks will be resident when its stream gets there. NULL: it is not timed. */
+ * chunks will be resident when its stream gets there. `in_place_bytes`: a plan has it use so many in host
+ * memory. NULL: it is not timed. */
 struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_launch *launch,
-                                  sl_symbol symbol, uint32_t kernel, bool resident);
+                                  sl_symbol symbol, uint32_t kernel, bool resident, uint64_t in_place_bytes);
 /* Records the begin event. Enqueues: the order lock must not be held. */
 void sl_sample_record(struct sl_sampling *sampling, const struct sl_sample *sample, sl_stream stream);
 /* The driver accepted the launch or refused it: records the end event. Enqueues: the order lock must not be

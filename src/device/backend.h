@@ -47,8 +47,9 @@ struct sl_kernel_layout {
 #define SL_MAX_PARAMETERS 1024
 
 struct sl_device_properties {
-    char name[96];      /* "": unknown */
-    int driver_version; /* major * 1000 + minor * 10; 0: unknown */
+    char name[96];               /* "": unknown */
+    int driver_version;          /* major * 1000 + minor * 10; 0: unknown */
+    uint64_t memory_bytes_per_s; /* of its own memory, at most; 0: unknown */
 };
 
 /* Address on the PCI bus. */

@@ -205,9 +205,22 @@ static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *to
     return SL_OK;
 }
 
+/* Two transfers in each cycle of its clock. 0: the driver does not say. */
+static uint64_t memory_bytes_per_s(const struct sl_cuda *cuda)
+{
+    int khz = 0, bits = 0;
+    if (cuda->driver->device_get_attribute(&khz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, cuda->device) !=
+            CUDA_SUCCESS ||
+        cuda->driver->device_get_attribute(&bits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH,
+                                           cuda->device) != CUDA_SUCCESS)
+        return 0;
+    return khz > 0 && bits > 0 ? 2000 * (uint64_t)khz * (uint64_t)bits / 8 : 0;
+}
+
 static void describe(void *self, struct sl_device_properties *out)
 {
     const struct sl_cuda *cuda = self;
+    out->memory_bytes_per_s = memory_bytes_per_s(cuda);
     if (!cuda->driver->device_get_name ||
         cuda->driver->device_get_name(out->name, sizeof out->name, cuda->device) != CUDA_SUCCESS)
         out->name[0] = 0;

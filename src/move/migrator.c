@@ -122,6 +122,13 @@ void sl_migrator_measure(struct sl_migrator *migrator, uint64_t *in_bytes_per_s,
     sl_migrator_unlock(migrator);
 }
 
+uint64_t sl_migrator_link_alone(const struct sl_migrator *migrator)
+{
+    uint64_t in = sl_transfers_speed(migrator->in.transfers),
+             out = sl_transfers_speed(migrator->out.transfers);
+    return in > out ? in : out;
+}
+
 void sl_migrator_share_link(struct sl_migrator *migrator, uint32_t devices)
 {
     uint64_t part = SL_ASSUMED_LINK_BYTES_PER_S / (devices ? devices : 1),

@@ -87,6 +87,8 @@ void sl_migrator_settle_times(struct sl_migrator *migrator, struct sl_link_direc
 /* Updates the link's speeds (see sl_link_speeds) from finished movements, and has some movements timed now
  * and then if there is no trace. Call it now and then. Does nothing if a direction's lock is taken. */
 void sl_migrator_measure(struct sl_migrator *migrator, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
+/* The best speed of a direction that was measured while movements came one at a time; 0: unknown. */
+uint64_t sl_migrator_link_alone(const struct sl_migrator *migrator);
 /* The link is shared by so many devices: until it is measured, each is assumed to get an equal part. Caller
  * holds the order lock, or nothing runs yet. */
 void sl_migrator_share_link(struct sl_migrator *migrator, uint32_t devices);

@@ -206,6 +206,14 @@ static bool find(const struct sl_schedule *schedule, sl_tick tick, size_t *at)
     return *at <= schedule->steps.window;
 }
 
+bool sl_schedule_is_in_place(const struct sl_schedule *schedule, sl_tick tick, sl_symbol symbol)
+{
+    const struct sl_steps *steps = &schedule->steps;
+    size_t at;
+    return find(schedule, tick, &at) && at < steps->window && steps->in_place && steps->in_place[at] &&
+           (!steps->symbols || steps->symbols[at] == symbol);
+}
+
 static bool waited_for(const struct sl_step *steps, uint32_t next, uint32_t count, sl_tick tick)
 {
     return next < count && steps[next].dead && steps[next].after + 1 == tick;

@@ -40,8 +40,9 @@ struct sl_steps {
     struct sl_step *out_space, *in_space; /* the memory of `out` and `in`, with room in front of them */
     sl_tick first_tick;                   /* the first planned launch */
     size_t window;                        /* number of launches that the tables cover */
-    uint8_t *histories;          /* stream histories of these launches; NULL: their order is certain */
-    sl_symbol *symbols;          /* symbols of these launches; NULL: unknown */
+    uint8_t *in_place;  /* whether these launches use chunks in host memory by choice; NULL: none does */
+    uint8_t *histories; /* stream histories of these launches; NULL: their order is certain */
+    sl_symbol *symbols; /* symbols of these launches; NULL: unknown */
     struct sl_planned_uses uses; /* of chunks by these launches, if their order is certain */
     size_t serve;                /* launches to carry out before the next plan takes over */
     uint64_t budget_bytes;
@@ -85,6 +86,10 @@ struct sl_schedule_batch {
                                   one of the next SL_SCHEDULE_NEXT or SL_SCHEDULE_NEAR launches; 0: none */
     bool waited_for;           /* a step waited for the launch to begin: wake the daemon */
 };
+/* Whether the plan has launch `tick`, of this symbol, use in host memory what it lacks. Caller holds the
+ * order lock. */
+bool sl_schedule_is_in_place(const struct sl_schedule *schedule, sl_tick tick, sl_symbol symbol);
+
 /* Launch `tick` is being begun: the steps that its own chunks need, or with `everything` all that may be
  * issued. Caller holds the order lock. */
 void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything,

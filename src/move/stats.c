@@ -192,6 +192,7 @@ static const struct sl_figure counts[] = {
     {"late_prefetches", offsetof(struct sl_counts, late_prefetches)},
     {"remote_bytes", offsetof(struct sl_counts, remote_bytes)},
     {"pinned_bytes", offsetof(struct sl_counts, pinned_bytes)},
+    {"in_place_bytes", offsetof(struct sl_counts, in_place_bytes)},
     {"bytes_in", offsetof(struct sl_counts, bytes_in), SL_FIGURE_CAUSES},
     {"bytes_out", offsetof(struct sl_counts, bytes_out), SL_FIGURE_CAUSES},
     {"stalls", offsetof(struct sl_counts, stalls)},

@@ -29,6 +29,7 @@ struct sl_counts {
     _Atomic uint64_t late_prefetches; /* planned chunks that only the launch that needs them fetched */
     _Atomic uint64_t remote_bytes;    /* used remotely or zero-copy */
     _Atomic uint64_t pinned_bytes;    /* the pinned part of them */
+    _Atomic uint64_t in_place_bytes;  /* the part of them for which plans chose that */
     _Atomic uint64_t bytes_in[SL_STATS_CAUSES], bytes_out[SL_STATS_CAUSES];
     _Atomic uint64_t stalls, stall_ns;  /* launches that waited for any fetch, and for how long */
     _Atomic uint64_t unmeasured_stalls; /* not among them: the device did not get there in time */

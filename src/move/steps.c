@@ -70,6 +70,7 @@ void sl_steps_free(struct sl_steps *steps)
     free(steps->ready_out);
     free(steps->ready_in);
     free(steps->need_in);
+    free(steps->in_place);
     free(steps->histories);
     free(steps->symbols);
     free_uses(&steps->uses);
@@ -150,6 +151,14 @@ static bool note_histories(struct sl_steps *steps, const struct sl_plan_input *i
     return true;
 }
 
+static bool note_in_place(struct sl_steps *steps, const struct sl_plan *plan)
+{
+    if (!plan->in_place) return true;
+    steps->in_place = malloc(steps->window);
+    if (steps->in_place) memcpy(steps->in_place, plan->in_place, steps->window);
+    return steps->in_place;
+}
+
 /* For deviations of the program from the prediction. */
 static bool note_launches(struct sl_steps *steps, const struct sl_plan_input *input)
 {
@@ -197,7 +206,7 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
         }
     }
     free(eviction_of);
-    if (!note_launches(&steps, input)) {
+    if (!note_in_place(&steps, plan) || !note_launches(&steps, input)) {
         sl_steps_free(&steps);
         return SL_ERR_NO_MEMORY;
     }

@@ -75,6 +75,7 @@ enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_le
 void sl_plan_free(struct sl_plan *plan)
 {
     free(plan->actions);
+    free(plan->in_place);
     *plan = (struct sl_plan){0};
 }
 

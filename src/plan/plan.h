@@ -19,6 +19,7 @@ struct sl_plan_access {
     sl_chunk chunk; /* a launch lists each chunk at most once */
     uint64_t bytes; /* the part of it that the launch uses, which crosses the link if it is used in place; 0:
                        all of it */
+    bool only_read; /* known not to be written by the launch */
 };
 
 /* How early chunks are moved. The last two are for comparison; everything else is the same. */
@@ -34,6 +35,8 @@ struct sl_plan_launch {
     uint32_t first_access, access_count;
     uint32_t first_death, death_count;
     uint64_t duration_ns; /* 0: unknown, and estimated from the bytes it uses */
+    double in_place_cost; /* of what it uses in host memory, as a multiple of its time on the link; 0: that is
+                             not to be chosen */
 };
 
 struct sl_plan_input {
@@ -57,6 +60,7 @@ struct sl_plan_input {
     bool tries_slack; /* see plan_parts.h: pays where threads move data both ways at once, and steps repeat */
     uint64_t budget_bytes;
     uint64_t in_bytes_per_s, out_bytes_per_s; /* of each direction, while both run; not 0 */
+    uint64_t link_bytes_per_s;                /* of a direction, if a kernel uses it; 0: as copies */
 };
 
 /* Issue `kind` for `chunk` once launch `after` has been submitted (first_tick - 1: at once). FETCH and
@@ -75,6 +79,8 @@ struct sl_plan {
     struct sl_plan_action
         *actions; /* in the order to issue, by `after`; frame_from always points backwards */
     size_t action_count;
+    uint8_t *
+        in_place; /* by launch: whether it fits the budget, but uses chunks in host memory; NULL: none does */
     size_t oversize_launches;      /* launches whose own chunks exceed the budget; they use the missing ones
                                       remotely */
     uint64_t bytes_in, bytes_out;  /* by FETCH; by EVICT */
@@ -99,9 +105,9 @@ struct sl_plan_lessons {
 
 /* Plans the whole input. A launch that exceeds the budget keeps its resident chunks, and gets those missing
  * chunks that are worth their room, the ones of which it uses most first. All chunks of any other launch are
- * resident when it starts, and never more than budget_bytes are. `lessons`: of the previous plan, or zeroed,
- * or NULL; they are updated. On SL_OK release *out with sl_plan_free. SL_ERR_NO_MEMORY, SL_ERR_INVALID.
- * Thread-safe. O(accesses log accesses) for each attempt. */
+ * resident when it starts, unless it is in plan.in_place, and never more than budget_bytes are. `lessons`: of
+ * the previous plan, or zeroed, or NULL; they are updated. On SL_OK release *out with sl_plan_free.
+ * SL_ERR_NO_MEMORY, SL_ERR_INVALID. Thread-safe. O(accesses log accesses) for each attempt. */
 enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_lessons *lessons,
                             struct sl_plan *out);
 void sl_plan_free(struct sl_plan *plan);                    /* accepts a zeroed plan */

@@ -97,6 +97,18 @@ void sl_victims_remove(struct sl_victims *v, sl_chunk chunk)
         down(v, heap, place, last);
 }
 
+static double rank_of(const struct sl_victims *v, const struct sl_candidate *candidate, uint32_t class,
+                      double now)
+{
+    return (candidate->merit - (1 - v->weight) * now) / v->price[class];
+}
+
+static double rank(const struct sl_victims *v, sl_chunk chunk, double now)
+{
+    const struct sl_victim_place *x = &v->of[chunk];
+    return rank_of(v, &v->heaps[x->price].at[x->place], x->price, now);
+}
+
 sl_chunk sl_victims_best(const struct sl_victims *v, double now)
 {
     sl_chunk best = SL_NONE;
@@ -104,10 +116,10 @@ sl_chunk sl_victims_best(const struct sl_victims *v, double now)
     for (uint32_t c = 0; c < SL_PRICE_CLASSES; c++) {
         if (!v->heaps[c].count) continue;
         const struct sl_candidate *first = &v->heaps[c].at[0];
-        double rank = (first->merit - (1 - v->weight) * now) / v->price[c];
-        if (best != SL_NONE && rank <= most) continue;
+        double its = rank_of(v, first, c, now);
+        if (best != SL_NONE && its <= most) continue;
         best = first->chunk;
-        most = rank;
+        most = its;
     }
     return best;
 }
@@ -289,12 +301,28 @@ static void request(struct chooser *c, uint32_t t, sl_chunk chunk)
     c->resident_bytes += c->in->chunk_bytes[chunk];
 }
 
-static void request_missing(struct chooser *c, uint32_t t)
+/* Whether the launch uses the chunk in host memory: there is no room, and the chunk would be evicted before
+ * all that could make room. `access`: in the outlook. */
+static bool stays_away(struct chooser *c, uint32_t t, sl_chunk chunk, uint32_t access)
+{
+    if (!c->policy->in_place || c->in->launches[t].in_place_cost <= 0 ||
+        c->chunk[chunk].content != SL_CONTENT_HOST || has_room(c, chunk) || c->victims.dead_first != SL_NONE)
+        return false;
+    double now = c->start[t];
+    sl_chunk victim = best_victim(c, t);
+    if (victim == SL_NONE) return true;
+    struct prospect p = {c->outlook->next[access], c->outlook->death[access], t + 1, c->start[t + 1]};
+    return (deadline_of(c, chunk, &p) - now) / price(c, chunk, &p) >= rank(&c->victims, victim, now);
+}
+
+/* `access`: the launch's first one in the outlook. */
+static void request_missing(struct chooser *c, uint32_t t, uint32_t access)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
-        if (c->chunk[chunk].content != SL_CONTENT_RESIDENT) request(c, t, chunk);
+        if (c->chunk[chunk].content != SL_CONTENT_RESIDENT && !stays_away(c, t, chunk, access + k))
+            request(c, t, chunk);
     }
 }
 
@@ -344,18 +372,18 @@ static bool begin_launch(struct chooser *c, uint32_t t)
 }
 
 /* `access`: the launch's first one in the outlook. */
-static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
+static void end_uses(struct chooser *c, uint32_t t, uint32_t access, bool fits)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
-    struct sl_remote remote = {.launch = t};
+    struct sl_remote remote = {.launch = t, .chosen = fits};
     for (uint32_t k = 0; k < launch->access_count; k++, access++) {
         const struct sl_plan_access *use = &c->in->accesses[launch->first_access + k];
         struct chunk *x = &c->chunk[use->chunk];
-        /* Only a launch beyond the budget can miss a chunk here. It writes the chunk in host memory. */
+        /* It is beyond the budget, or was chosen to stay away. The launch writes it in host memory. */
         if (x->content != SL_CONTENT_RESIDENT) {
             if (x->content == SL_CONTENT_HOST) remote.in_bytes += used_bytes(c, use);
-            remote.out_bytes += used_bytes(c, use);
-            if (x->content == SL_CONTENT_DEAD) x->since = t + 1;
+            if (!use->only_read) remote.out_bytes += used_bytes(c, use);
+            x->since = t + 1;
             x->content = SL_CONTENT_HOST;
             continue;
         }
@@ -417,10 +445,10 @@ static void choose(struct chooser *c)
         bool fits = begin_launch(c, t);
         c->choice->oversize_launches += !fits;
         if (fits)
-            request_missing(c, t);
+            request_missing(c, t, access);
         else
             request_part(c, t);
-        end_uses(c, t, access);
+        end_uses(c, t, access, fits);
         end_lives(c, t);
     }
 }

@@ -88,9 +88,10 @@ struct sl_request {
  * asks for it, and again at each use. */
 #define SL_IN_PLACE_COST 1.25
 
-/* The bytes that a launch beyond the budget uses in place, over the link. */
+/* The bytes that a launch uses in place, over the link. */
 struct sl_remote {
     uint32_t launch;
+    bool chosen; /* the launch fits the budget */
     uint64_t in_bytes, out_bytes;
 };
 
@@ -121,6 +122,8 @@ struct sl_choose_options {
     /* The part of its missing chunks that a launch beyond the budget gets, as far as other chunks can be
      * evicted. */
     double part_of_lacking;
+    /* Launches with an in_place_cost use what they lack in host memory, if it would be the next victim. */
+    bool in_place;
 };
 
 /* Chooses for valid input. On SL_OK release *out with sl_choice_free. */
@@ -154,6 +157,11 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *input, const double 
  * Where the budget is full, each fetch waits for an eviction, which waits for a launch. So a choice may leave
  * a part of the budget free, the slack: fetches take it at once, and evictions of what launches have just
  * used make up for it meanwhile. This copies a little more, and is kept if that is faster.
+ *
+ * What one launch uses once a step, such as an optimizer's moments, need not come at all: the launch can use
+ * it in host memory, over both directions of the link at once, and nothing has to leave for it. So Belady's
+ * choice is also tried without fetching what would be evicted first, for launches of which it is known what
+ * that costs.
  *
  * How copies count when plans are compared by time. Belady's choice copies least. Other choices may copy a
  * little more, and once much more.

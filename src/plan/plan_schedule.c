@@ -137,22 +137,34 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
         start_next_request(s, t);
 }
 
-/* The end of a launch that begins at `start`. Bytes that it uses remotely cross the link meanwhile, behind
- * copies in flight. */
+/* Bytes that a launch uses in place from `start` on share the link with copies in flight, which end at *lane,
+ * as far as these need it. Returns when the last one has crossed it. */
+static double use_link(const struct scheduler *s, double *lane, double start, double cost, uint64_t bytes,
+                       uint64_t copied_bytes_per_s)
+{
+    uint64_t link = s->in->link_bytes_per_s;
+    if (!bytes) return start;
+    if (link < copied_bytes_per_s) link = copied_bytes_per_s;
+    double ns = cost * copy_ns(bytes, link), copies = (double)copied_bytes_per_s / (double)link;
+    double behind = *lane > start ? *lane - start : 0;
+    *lane = start + behind + copies * ns;
+    return start + ns + copies * (behind < ns ? behind : ns);
+}
+
+/* The end of a launch that begins at `start`. */
 static double end_of(struct scheduler *s, uint32_t t, double start)
 {
     double end = start + s->launch_ns[t];
     if (s->next_remote == s->choice->remote_count || s->choice->remotes[s->next_remote].launch != t)
         return end;
     const struct sl_remote *use = &s->choice->remotes[s->next_remote++];
-    if (s->link_in < start) s->link_in = start;
-    if (s->link_out < start) s->link_out = start;
+    double cost = s->in->launches[t].in_place_cost;
+    if (cost <= 0) cost = SL_IN_PLACE_COST;
     s->remote_bytes_used += use->in_bytes + use->out_bytes;
-    s->link_in += SL_IN_PLACE_COST * copy_ns(use->in_bytes, s->in->in_bytes_per_s);
-    s->link_out += SL_IN_PLACE_COST * copy_ns(use->out_bytes, s->in->out_bytes_per_s);
-    if (use->in_bytes && s->link_in > end) end = s->link_in;
-    if (use->out_bytes && s->link_out > end) end = s->link_out;
-    return end;
+    double in = use_link(s, &s->link_in, start, cost, use->in_bytes, s->in->in_bytes_per_s);
+    double out = use_link(s, &s->link_out, start, cost, use->out_bytes, s->in->out_bytes_per_s);
+    if (end < in) end = in;
+    return end < out ? out : end;
 }
 
 static void run(struct scheduler *s)
@@ -201,6 +213,18 @@ static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
     s->next_copy = s->drop_count;
 }
 
+/* False: no memory. */
+static bool note_in_place(const struct sl_choice *choice, size_t launch_count, struct sl_plan *plan)
+{
+    for (uint32_t r = 0; r < choice->remote_count; r++) {
+        if (!choice->remotes[r].chosen) continue;
+        if (!plan->in_place) plan->in_place = calloc(launch_count, sizeof *plan->in_place);
+        if (!plan->in_place) return false;
+        plan->in_place[choice->remotes[r].launch] = true;
+    }
+    return true;
+}
+
 enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *launch_ns,
                                 const struct sl_choice *choice, struct sl_plan *plan,
                                 struct sl_course *course)
@@ -211,7 +235,7 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *la
     uint32_t *words = malloc((3 * evictions + 2 * moments + 1) * sizeof *words);
     s.ready = calloc(moments + evictions, sizeof *s.ready);
     plan->actions = malloc((evictions + requests + 1) * sizeof *plan->actions);
-    bool complete = words && s.ready && plan->actions;
+    bool complete = words && s.ready && plan->actions && note_in_place(choice, in->launch_count, plan);
     if (complete) {
         s.out_end = s.ready + moments;
         s.order = words;

@@ -80,6 +80,7 @@ struct search {
     double *rows[ROWS];
     double part_of_lacking; /* the best part without prices; or 1 */
     double slack;           /* the best one without prices */
+    bool in_place;          /* the same */
     struct sl_way best_way;
     double over_bytes; /* what counts of the previous plans' excess bytes */
     unsigned idle;     /* previous plans in a row without an improvement */
@@ -129,6 +130,7 @@ static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_be
     struct sl_choose_options policy = {.prices = &p,
                                        .weight_of_rest = way.weight_of_rest,
                                        .least_price = way.least_price,
+                                       .in_place = s->in_place,
                                        .part_of_lacking = way.fills ? s->part_of_lacking : 0};
     if (attempt(s, &policy, s->slack, &plan)) return false;
     double cost = cost_ns(s);
@@ -302,6 +304,44 @@ static enum sl_status find_slack(struct search *s, double last)
     return status;
 }
 
+static bool any_in_place(const struct sl_plan_input *in)
+{
+    for (size_t t = 0; t < in->launch_count; t++)
+        if (in->launches[t].in_place_cost > 0) return true;
+    return false;
+}
+
+/* Belady's choice where launches may use memory in place. */
+static enum sl_status try_in_place(struct search *s, double slack)
+{
+    struct sl_plan plan;
+    enum sl_status status = attempt(s, &(struct sl_choose_options){.in_place = true}, slack, &plan);
+    if (status) return status;
+    bool is_best = !s->choice.oversize_launches && s->course.most_ns < FASTER * s->best_cost_ns;
+    sl_plan_free(is_best ? &s->best : &plan);
+    if (!is_best) return SL_OK;
+    s->in_place = true;
+    s->slack = slack;
+    s->best = plan;
+    s->best_cost_ns = s->course.most_ns;
+    s->belady = s->best_copied = s->course.bytes;
+    return SL_OK;
+}
+
+/* With the slack that was found, and without. */
+static enum sl_status find_in_place(struct search *s)
+{
+    enum sl_status status = SL_OK;
+    double slack = s->slack;
+    if (!SL_HAS(IN_PLACE) || s->in->when != SL_PLAN_AHEAD || s->in->histories || !waits(s) ||
+        !any_in_place(s->in))
+        return SL_OK;
+    if (slack > 0) status = try_in_place(s, slack);
+    if (status == SL_OK) status = try_in_place(s, 0);
+    if (status) sl_plan_free(&s->best);
+    return status;
+}
+
 /* Starts with only what fits for launches beyond the budget or, if that is faster, with a part of their
  * missing chunks. */
 static enum sl_status begin(struct search *s, const struct sl_plan_lessons *lessons)
@@ -311,7 +351,10 @@ static enum sl_status begin(struct search *s, const struct sl_plan_lessons *less
     s->part_of_lacking = 1;
     if (lessons) s->idle = lessons->idle;
     if (status || !s->in->attempts) return status;
-    if (!s->choice.oversize_launches) return find_slack(s, lessons ? lessons->slack : 0);
+    if (!s->choice.oversize_launches) {
+        status = find_slack(s, lessons ? lessons->slack : 0);
+        return status ? status : find_in_place(s);
+    }
     if (!SL_HAS(FILLS)) return status;
     for (int i = 0; i < PARTS && status == SL_OK; i++) {
         status = start_from_belady(s, parts_of_lacking[i], &is_best);

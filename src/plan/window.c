@@ -64,18 +64,19 @@ void sl_window_close(struct sl_window *window)
     *window = (struct sl_window){0};
 }
 
-static bool use(struct sl_window *window, sl_chunk c, uint64_t bytes)
+static bool use(struct sl_window *window, sl_chunk c, uint64_t bytes, bool only_read)
 {
     struct sl_window_seen *seen = &window->seen[c];
     uint64_t mark = window->seen_before + window->launch_count;
     if (seen->mark == mark) {
         window->accesses[seen->access].bytes += bytes;
+        window->accesses[seen->access].only_read &= only_read;
         return true;
     }
     if (!sl_grow(&window->accesses, &window->access_capacity, window->access_count, sizeof *window->accesses))
         return false;
     *seen = (struct sl_window_seen){mark, window->access_count};
-    window->accesses[window->access_count++] = (struct sl_plan_access){c, bytes};
+    window->accesses[window->access_count++] = (struct sl_plan_access){c, bytes, only_read};
     window->launches[window->launch_count - 1].access_count++;
     return true;
 }
@@ -110,12 +111,13 @@ bool sl_window_add(struct sl_window *window, struct sl_window_step step)
         window->launches[window->launch_count++] =
             (struct sl_plan_launch){.first_access = window->access_count,
                                     .first_death = window->death_count,
-                                    .duration_ns = step.value};
+                                    .duration_ns = step.value,
+                                    .in_place_cost = step.in_place_cost};
         return true;
     case SL_WINDOW_USE:
-        return stock->live[c] == 0 || use(window, c, step.value);
+        return stock->live[c] == 0 || use(window, c, step.value, step.only_read);
     case SL_WINDOW_USE_PAST:
-        return use(window, c, step.value);
+        return use(window, c, step.value, step.only_read);
     case SL_WINDOW_ALLOC:
         if (step.value > stock->bytes[c]) stock->bytes[c] = step.value;
         stock->live[c]++;

@@ -25,6 +25,8 @@ struct sl_window_step {
     uint32_t mover; /* the number of the allocation among a layout's items, if that may move it; or SL_NONE */
     sl_chunk chunk;
     uint64_t value;
+    double in_place_cost; /* of a launch */
+    bool only_read;       /* of a use */
 };
 
 struct sl_window {

@@ -5,6 +5,16 @@
 
 #define MOST_SHAPES ((size_t)1 << 16) /* with more, all are forgotten */
 
+/* Use in place. A kernel that passes over its memory once reads some of it, and writes some of that again. */
+#define PASSES_ONCE 0.4 /* at least so fast, relative to the device's memory */
+#define TOO_FAST 3.0    /* it is not known what it uses */
+#define UNMEASURED_COST 1.0
+#define LEAST_COST 0.5
+#define MOST_COST 4.0
+#define OLDER 0.75 /* weight of earlier measurements */
+#define LEAST_IN_PLACE_BYTES ((uint64_t)256 * SL_KIB)
+enum { BETWEEN_IN_PLACE = 64 };
+
 enum { ALIKE_PART = 8 }; /* durations that differ by at most this part confirm each other */
 
 void sl_durations_close(struct sl_durations *durations)
@@ -86,4 +96,56 @@ uint64_t sl_durations_ns(const struct sl_durations *durations, sl_symbol symbol,
     if (kernel < durations->kernel_capacity && durations->kernels[kernel].count)
         return durations->kernels[kernel].ns / durations->kernels[kernel].count;
     return 0;
+}
+
+/* NULL: nothing of the kernel, or of the symbol if the kernel is unknown, was measured. */
+static const struct sl_in_place *in_place_of(const struct sl_durations *durations, sl_symbol symbol,
+                                             uint32_t kernel)
+{
+    const struct sl_in_place *of = NULL;
+    if (kernel && kernel < durations->kernel_capacity) of = &durations->kernels[kernel].in_place;
+    if (!kernel && symbol < durations->symbol_capacity) of = &durations->symbols[symbol].in_place;
+    return of && of->link_ns > 0 ? of : NULL;
+}
+
+void sl_durations_note_in_place(struct sl_durations *durations, sl_symbol symbol, uint32_t kernel,
+                                uint64_t link_ns, uint64_t ns)
+{
+    struct sl_in_place *of;
+    if (kernel) {
+        if (!reserve(&durations->kernels, &durations->kernel_capacity, kernel, sizeof *durations->kernels))
+            return;
+        of = &durations->kernels[kernel].in_place;
+    } else {
+        struct sl_duration *known = symbol == SL_NONE ? NULL : sl_durations_of(durations, symbol);
+        if (!known) return;
+        of = &known->in_place;
+    }
+    of->ns = OLDER * of->ns + (double)ns;
+    of->link_ns = OLDER * of->link_ns + (double)link_ns;
+}
+
+bool sl_durations_lack_in_place(const struct sl_durations *durations, sl_symbol symbol, uint32_t kernel,
+                                uint64_t number)
+{
+    return number % BETWEEN_IN_PLACE == 0 || !in_place_of(durations, symbol, kernel);
+}
+
+/* Whether launches of the symbol are about as fast as the device's memory. */
+static bool passes_once(const struct sl_durations *durations, sl_symbol symbol, uint64_t bytes)
+{
+    if (symbol >= durations->symbol_capacity || !durations->symbols[symbol].count) return false;
+    double rate = (double)bytes / ((double)median(&durations->symbols[symbol]) * SL_DURATION_STEP_NS);
+    double device = (double)durations->device_bytes_per_s / 1e9;
+    return rate >= PASSES_ONCE * device && rate <= TOO_FAST * device;
+}
+
+double sl_durations_in_place(const struct sl_durations *durations, sl_symbol symbol, uint32_t kernel,
+                             uint64_t bytes)
+{
+    const struct sl_in_place *measured = in_place_of(durations, symbol, kernel);
+    if (bytes < LEAST_IN_PLACE_BYTES) return 0;
+    if (!measured) return passes_once(durations, symbol, bytes) ? UNMEASURED_COST : 0;
+    double cost = measured->ns / measured->link_ns;
+    return cost > MOST_COST ? 0 : cost > LEAST_COST ? cost : LEAST_COST;
 }

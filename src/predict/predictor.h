@@ -1,10 +1,10 @@
 /* The predictor: keeps the program's symbols as one string, and a cursor into its past.
  *
  * The prediction is what followed the longest earlier occurrence of the string's current suffix
- * (longest-suffix matching; see the LZ77 family of parsers). Where the string went another way than predicted,
- * and nothing but what was the same before speaks for that to come again, it counts as an exception, and what
- * was predicted is predicted again. No period is needed, and after a misprediction the cursor finds its place
- * again. Not thread-safe: the caller orders the calls.
+ * (longest-suffix matching; see the LZ77 family of parsers). Where the string went another way than
+ * predicted, and nothing but what was the same before speaks for that to come again, it counts as an
+ * exception, and what was predicted is predicted again. No period is needed, and after a misprediction the
+ * cursor finds its place again. Not thread-safe: the caller orders the calls.
  */
 #ifndef SLUICE_PREDICT_H
 #define SLUICE_PREDICT_H

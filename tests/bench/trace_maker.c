@@ -46,6 +46,7 @@ struct trace_maker *trace_maker_open(const char *path, uint64_t chunk_bytes, uin
     maker->now_ns = sl_clock_ns(CLOCK_MONOTONIC);
     push(maker,
          (struct sl_event){.type = SL_EVENT_BUDGET, .a = device_bytes, .b = chunk_bytes, .c = device_bytes});
+    push(maker, (struct sl_event){.type = SL_EVENT_METADATA, .text = "device_bytes_per_s=3000000000000"});
     return maker;
 }
 

@@ -156,7 +156,7 @@ static bool step_launch(struct device *d)
         if (!is_eviction(&d->plan->actions[i]) && d->plan->actions[i].deadline == d->in->first_tick + t &&
             d->progress[i] != COMPLETE)
             return false;
-    bool fits = !is_oversize(d->in, t);
+    bool fits = !is_oversize(d->in, t) && !(d->plan->in_place && d->plan->in_place[t]);
     for (uint32_t k = 0; k < d->in->launches[t].access_count; k++) {
         const struct sl_plan_access *access = &d->in->accesses[d->in->launches[t].first_access + k];
         sl_chunk chunk = access->chunk;

@@ -175,7 +175,7 @@ static void use_all_parts(struct sl_core *core)
     sl_core_under_pressure(core);
     core->history.ticks.now = core->history.ticks.open[launch.tick] = launch.tick;
     core->history.streak = SL_STEADY_STREAK;
-    (void)sl_sample_begin(&core->sampling, &launch, 0, 0, true);
+    (void)sl_sample_begin(&core->sampling, &launch, 0, 0, true, 0);
     sl_points_void(&core->reuse.frees, sl_points_record(&core->reuse.frees, &stream, 1));
     sl_stream_is_used(&core->streams, sl_stream_number(&core->streams, stream.handle));
     sl_stream_may_capture(&core->streams, stream.handle);

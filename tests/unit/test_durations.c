@@ -142,6 +142,75 @@ static void nothing_is_measured_where_everything_fits(void **state)
     assert_int_equal(calls, 0);
 }
 
+/* --- in place: a kernel that reads its memory again and again must not be taken for one that passes over it
+ * once, before it was measured or after. */
+
+#define LINK_NS 1000
+#define MANY_BYTES (4 * SL_MIB)
+
+/* A launch of symbol 1 that uses so many bytes for each nanosecond. */
+static void run_at(struct sl_durations *durations, double bytes_per_ns)
+{
+    sl_durations_note(durations, 1, 2, 0, (uint64_t)((double)MANY_BYTES / bytes_per_ns));
+}
+
+static void what_is_as_fast_as_the_memory_passes_over_it_once(void **state)
+{
+    (void)state;
+    static const struct {
+        double bytes_per_ns;
+        bool once;
+    } cases[] = {{100, false}, {390, false}, {410, true}, {1000, true}, {2900, true}, {3100, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sl_durations durations = {.device_bytes_per_s = 1000 * UINT64_C(1000000000)};
+        assert_true(sl_durations_in_place(&durations, 1, 2, MANY_BYTES) == 0); /* not measured yet */
+        run_at(&durations, cases[i].bytes_per_ns);
+        assert_true(sl_durations_in_place(&durations, 1, 2, MANY_BYTES) == (cases[i].once ? 1 : 0));
+        assert_true(sl_durations_in_place(&durations, 2, 2, MANY_BYTES) == 0); /* by the mean of its kernel */
+        assert_true(sl_durations_in_place(&durations, 1, 2, 100 * SL_KIB) == 0);
+        durations.device_bytes_per_s = 0;
+        assert_true(sl_durations_in_place(&durations, 1, 2, MANY_BYTES) == 0);
+        sl_durations_close(&durations);
+    }
+}
+
+static void what_was_measured_in_place_counts(void **state)
+{
+    (void)state;
+    struct sl_durations durations = {.device_bytes_per_s = 1000 * UINT64_C(1000000000)};
+    run_at(&durations, 1000);
+    assert_true(sl_durations_lack_in_place(&durations, 1, 2, 1));
+    sl_durations_note_in_place(&durations, 1, 2, LINK_NS, 3 * LINK_NS);
+    assert_true(sl_durations_in_place(&durations, 1, 2, MANY_BYTES) == 3);
+    assert_true(sl_durations_in_place(&durations, 7, 2, MANY_BYTES) == 3); /* of its kernel */
+    assert_true(sl_durations_in_place(&durations, 7, 3, MANY_BYTES) == 0);
+    assert_false(sl_durations_lack_in_place(&durations, 1, 2, 1));
+    uint32_t again = 0;
+    for (uint64_t n = 0; n < 640; n++) again += sl_durations_lack_in_place(&durations, 1, 2, n);
+    assert_int_equal(again, 10);
+    for (int i = 0; i < 3; i++) sl_durations_note_in_place(&durations, 1, 2, LINK_NS, 20 * LINK_NS);
+    assert_true(sl_durations_in_place(&durations, 1, 2, MANY_BYTES) == 0); /* too slow */
+    for (int i = 0; i < 30; i++) sl_durations_note_in_place(&durations, 1, 2, LINK_NS, LINK_NS / 10);
+    assert_true(sl_durations_in_place(&durations, 1, 2, MANY_BYTES) == 0.5);
+    sl_durations_note_in_place(&durations, 1, 4, 0, 10); /* nothing crossed the link */
+    assert_true(sl_durations_in_place(&durations, 9, 4, MANY_BYTES) == 0);
+    sl_durations_close(&durations);
+}
+
+/* A graph, and all launches of a replayed trace. */
+static void without_a_kernel_each_symbol_is_measured_by_itself(void **state)
+{
+    (void)state;
+    struct sl_durations durations = {0};
+    sl_durations_note_in_place(&durations, 1, 0, LINK_NS, 2 * LINK_NS);
+    sl_durations_note_in_place(&durations, SL_NONE, 0, LINK_NS, 2 * LINK_NS); /* forgotten meanwhile */
+    assert_true(sl_durations_in_place(&durations, 1, 0, MANY_BYTES) == 2);
+    assert_true(sl_durations_in_place(&durations, 2, 0, MANY_BYTES) == 0);
+    sl_durations_forget(&durations);
+    assert_true(sl_durations_in_place(&durations, 1, 0, MANY_BYTES) == 0);
+    sl_durations_close(&durations);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +220,9 @@ int main(void)
         cmocka_unit_test(another_launch_of_the_shape_confirms),
         cmocka_unit_test(every_symbol_is_measured_where_memory_is_short),
         cmocka_unit_test(nothing_is_measured_where_everything_fits),
+        cmocka_unit_test(what_is_as_fast_as_the_memory_passes_over_it_once),
+        cmocka_unit_test(what_was_measured_in_place_counts),
+        cmocka_unit_test(without_a_kernel_each_symbol_is_measured_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,7 +136,7 @@ static void run(struct course *c, uint32_t t)
         } else {
             in_bytes += x->alive ? part : 0;
             out_bytes += part;
-            if (!x->alive) x->since = t + 1;
+            x->since = t + 1; /* what is used there does not come meanwhile */
         }
         x->alive = true;
     }

@@ -414,6 +414,95 @@ static double excess(double first, double most, double all)
     return sl_excess_bytes((struct sl_copied){first, most, all}, least);
 }
 
+/* --- in place: an optimizer passes over moments that do not fit, once a step; the other launches read
+ * weights again and again. */
+
+enum { WEIGHTS = 4, MOMENTS = 8, STEPS = 3 };
+
+static void make_optimizer(struct scene *s, uint64_t budget_bytes, double in_place_cost)
+{
+    scene_begin(s, WEIGHTS + MOMENTS, budget_bytes);
+    s->in.in_bytes_per_s = s->in.out_bytes_per_s = s->in.link_bytes_per_s = 1000; /* a chunk in 1 ms */
+    for (sl_chunk c = 0; c < WEIGHTS + MOMENTS; c++) s->content[c] = SL_CONTENT_HOST;
+    for (sl_chunk w = 0; w < WEIGHTS; w++) {
+        scene_launch(s, 500000);
+        scene_use(s, w);
+        scene_use(s, (w + 1) % WEIGHTS);
+    }
+    for (sl_chunk m = 0; m < MOMENTS; m++) {
+        scene_launch(s, 10000);
+        scene_use(s, m % WEIGHTS);
+        scene_use(s, WEIGHTS + m);
+    }
+    scene_repeat(s, STEPS);
+    for (size_t t = 0; t < s->in.launch_count; t++)
+        if (t % (WEIGHTS + MOMENTS) >= WEIGHTS) s->launches[t].in_place_cost = in_place_cost;
+}
+
+static uint32_t launches_in_place(const struct sl_plan *plan, const struct scene *s)
+{
+    uint32_t count = 0;
+    for (size_t t = 0; plan->in_place && t < s->in.launch_count; t++) {
+        count += plan->in_place[t];
+        assert_true(!plan->in_place[t] || s->launches[t].in_place_cost > 0);
+    }
+    return count;
+}
+
+static void what_is_used_once_a_step_need_not_come(void **state)
+{
+    (void)state;
+    static struct scene s;
+    for (uint64_t budget = WEIGHTS; budget <= WEIGHTS + 2; budget++) {
+        make_optimizer(&s, budget, 0);
+        struct sl_plan moved = search(&s, 8, NULL);
+        make_optimizer(&s, budget, 1);
+        struct sl_plan in_place = search(&s, 8, NULL);
+        print_message("%u of %u: %.1f ms moved, %.1f ms in place, by %u launches\n", (unsigned)budget,
+                      WEIGHTS + MOMENTS, (double)moved.seconds_ns / 1e6, (double)in_place.seconds_ns / 1e6,
+                      launches_in_place(&in_place, &s));
+        assert_null(moved.in_place);
+        assert_true(launches_in_place(&in_place, &s) >= STEPS * (MOMENTS - 2 - (budget - WEIGHTS)));
+        assert_true((double)in_place.seconds_ns < 0.7 * (double)moved.seconds_ns);
+        sl_plan_free(&moved);
+        sl_plan_free(&in_place);
+    }
+}
+
+/* A kernel that reads its memory again and again, and one of which nothing is known. */
+static void what_costs_more_in_place_comes(void **state)
+{
+    (void)state;
+    static struct scene s;
+    static const double costs[] = {4, 0};
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        make_optimizer(&s, WEIGHTS + 1, costs[i]);
+        struct sl_plan plan = search(&s, 8, NULL);
+        assert_int_equal(launches_in_place(&plan, &s), 0);
+        sl_plan_free(&plan);
+    }
+}
+
+/* They wait for nothing, or the next plan would not choose it again. */
+static void the_next_plan_stays_in_place(void **state)
+{
+    (void)state;
+    static struct scene s;
+    make_optimizer(&s, WEIGHTS + 1, 1);
+    struct sl_plan_lessons lessons = {0};
+    uint32_t first = 0;
+    for (int p = 0; p < 20; p++) {
+        s.in.hurried = p % 2;
+        struct sl_plan plan = search(&s, 8, &lessons);
+        uint32_t count = launches_in_place(&plan, &s);
+        if (!p) first = count;
+        assert_true(count > 0 && 4 * count >= 3 * first);
+        sl_plan_free(&plan);
+        s.in.first_tick += s.in.launch_count / STEPS;
+    }
+    sl_plan_lessons_free(&lessons);
+}
+
 static void a_little_more_is_nothing(void **state)
 {
     (void)state;
@@ -487,6 +576,9 @@ int main(void)
         cmocka_unit_test(a_hurried_plan_leaves_as_much_free),
         cmocka_unit_test(a_launch_that_needs_the_budget_gets_it),
         cmocka_unit_test(who_does_not_fetch_ahead_beside_evictions_leaves_nothing_free),
+        cmocka_unit_test(what_is_used_once_a_step_need_not_come),
+        cmocka_unit_test(what_costs_more_in_place_comes),
+        cmocka_unit_test(the_next_plan_stays_in_place),
         cmocka_unit_test(a_little_more_is_nothing),
         cmocka_unit_test(more_may_be_copied_once),
         cmocka_unit_test(what_was_copied_once_is_remembered),

@@ -44,12 +44,14 @@ static int content_of(sl_chunk c)
     return sl_arena_record(&core->arena, c)->content;
 }
 
+static uint8_t *in_place; /* of the next plan */
+
 /* Carries out a plan of three launches; the next one is its first. */
 static void carry_out(struct sl_plan_action *actions, size_t count)
 {
     uint64_t bytes[64];
     for (int c = 0; c < 64; c++) bytes[c] = CHUNK;
-    struct sl_plan plan = {.actions = actions, .action_count = count};
+    struct sl_plan plan = {.actions = actions, .action_count = count, .in_place = in_place};
     struct sl_plan_input input = {.first_tick = core->history.ticks.now + 1,
                                   .launch_count = 3,
                                   .chunk_bytes = bytes,
@@ -236,9 +238,40 @@ static void what_was_copied_and_freed_does_not_come_back(void **state)
     assert_true(sl_arena_record(&core->arena, owned)->copied);
 }
 
+/* A launch that is to use memory in place does not fetch it, and is no miss; any other does. */
+static void what_is_to_stay_away_is_used_where_it_is(void **state)
+{
+    (void)state;
+    uint8_t chosen[] = {true, false, false};
+    uint64_t address = used_block(), misses = core_misses(), used = core->stats.total.in_place_bytes;
+    sl_chunk stays_away = chunk_of(address);
+    void *parameters[] = {&address};
+    for (int i = 0; i < 20; i++)
+        core_launch(core_kernel(&kernel, parameters, 1)); /* what comes is predicted */
+    sl_migrator_lock(&core->migrator);
+    assert_int_not_equal(sl_migrator_evict(&core->migrator, stays_away, NULL, SL_CAUSE_DEMAND), 0);
+    sl_migrator_unlock(&core->migrator);
+    in_place = chosen;
+    carry_out(NULL, 0);
+    in_place = NULL;
+    assert_true(sl_schedule_is_in_place(&core->schedule, core->history.ticks.now + 1, 7));
+    assert_false(sl_schedule_is_in_place(&core->schedule, core->history.ticks.now + 2, 7));
+    assert_false(sl_schedule_is_in_place(&core->schedule, core->history.ticks.now + 4, 7));
+    core_launch(core_kernel(&kernel, parameters, 1));
+    assert_int_equal(content_of(stays_away), SL_CONTENT_HOST);
+    assert_int_equal(core->stats.total.in_place_bytes, used + CHUNK);
+    assert_int_equal(core_misses(), misses);
+    core_launch(core_kernel(&kernel, parameters, 1));
+    assert_int_equal(content_of(stays_away), SL_CONTENT_RESIDENT);
+    assert_int_equal(core->stats.total.in_place_bytes, used + CHUNK);
+    assert_int_equal(core_misses(), misses + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First: checks of the whole core do not hold for what the others do. */
+        cmocka_unit_test(what_is_to_stay_away_is_used_where_it_is),
         cmocka_unit_test_teardown(what_leaves_after_a_launch_does_not_wait_for_the_next, revive),
         cmocka_unit_test_teardown(what_is_freed_behind_a_launch_is_not_copied, revive),
         cmocka_unit_test_teardown(what_is_about_to_die_is_not_brought, revive),

@@ -126,7 +126,7 @@ static void every_figure_stands_under_its_name(void **state)
     (void)state;
     struct sl_counts *iterations = stats.iterations;
     stats = (struct sl_stats){
-        .total = {201, 202, 203, 204, 205, {211, 212, 213}, {214, 215, 216}, 208, 1000000009},
+        .total = {201, 202, 203, 204, 205, 206, {211, 212, 213}, {214, 215, 216}, 208, 1000000009},
         .iterations = iterations,
         .budget_bytes = 101,
         .chunk_bytes = 102,
@@ -181,7 +181,8 @@ static void every_figure_stands_under_its_name(void **state)
         "\"bytes_in_by_cause\": {\"plan\": 211, \"demand\": 212, \"late\": 213},",
         "\"bytes_out_by_cause\": {\"plan\": 214, \"demand\": 215, \"late\": 216},",
         "\"total\": {\"launches\": 201, \"demand_misses\": 202, \"late_prefetches\": 203, "
-        "\"remote_bytes\": 204, \"pinned_bytes\": 205, \"bytes_in\": 636, \"bytes_out\": 645, "
+        "\"remote_bytes\": 204, \"pinned_bytes\": 205, \"in_place_bytes\": 206, \"bytes_in\": 636, "
+        "\"bytes_out\": 645, "
         "\"stalls\": 208, \"stall_seconds\": 1.000000009}",
         "{\"number\": 1, \"launches\": 301,",
     };

@@ -5,16 +5,6 @@
 
 #include "tools/model/sorted.h"
 
-const char *model_metadata(const struct model *model, const char *name)
-{
-    size_t length = strlen(name);
-    for (size_t i = model->metadata.count; i-- > 0;) {
-        const char *entry = model->metadata.at[i];
-        if (!strncmp(entry, name, length) && entry[length] == '=') return entry + length + 1;
-    }
-    return NULL;
-}
-
 const unsigned info_moves[MOVE_KINDS] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT,
                                          SL_ACTION_DISCARD};
 

@@ -42,7 +42,4 @@ bool info_make(const struct model *model, const struct phases *phases, struct in
 /* Number of records that were ignored because other records are missing or limits were exceeded. */
 uint64_t info_left_out(const struct model *model);
 
-/* The last value of the trace's metadata ("device"), or NULL. */
-const char *model_metadata(const struct model *model, const char *name);
-
 #endif

@@ -350,3 +350,13 @@ const char *model_launch_name(const struct model *model, const struct model_laun
     const char *name = shape->kind == SL_LAUNCH_KERNEL ? kernel_name(&model->kernels, shape->kernel) : NULL;
     return name ? name : launch_kind_name(shape->kind);
 }
+
+const char *model_metadata(const struct model *model, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = model->metadata.count; i-- > 0;) {
+        const char *entry = model->metadata.at[i];
+        if (!strncmp(entry, name, length) && entry[length] == '=') return entry + length + 1;
+    }
+    return NULL;
+}

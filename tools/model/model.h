@@ -266,4 +266,7 @@ static inline const struct model_range *model_set_range(const struct model *mode
     return &model->ranges.at[model->set_ranges.at[set->first + i]];
 }
 
+/* The last value of the trace's metadata ("device"), or NULL. */
+const char *model_metadata(const struct model *model, const char *name);
+
 #endif

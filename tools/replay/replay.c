@@ -195,11 +195,19 @@ struct sl_sim_driver replay_driver(const struct replay_setting *setting)
     return driver;
 }
 
+/* Of the device on which the program ran. 0: unknown. */
+static uint64_t memory_bytes_per_s(const struct model *model)
+{
+    const char *text = model_metadata(model, "device_bytes_per_s");
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
 static enum sl_status start(struct replaying *r, const struct replay_setting *setting,
                             const struct sl_sim_meetings *meetings)
 {
     struct sl_sim_device device = {
         .bytes = setting->budget_bytes ? setting->budget_bytes : NO_BUDGET,
+        .memory_bytes_per_s = memory_bytes_per_s(r->program->model),
         .in_bytes_per_s = setting->in_bytes_per_s,
         .out_bytes_per_s = setting->out_bytes_per_s,
         .driver = replay_driver(setting),

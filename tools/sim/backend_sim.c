@@ -285,7 +285,7 @@ static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *to
 
 static void describe(void *self, struct sl_device_properties *out)
 {
-    (void)self;
+    out->memory_bytes_per_s = ((const struct sim *)self)->device.memory_bytes_per_s;
     snprintf(out->name, sizeof out->name, "a clock");
 }
 

@@ -16,6 +16,7 @@
 
 struct sl_sim_device {
     uint64_t bytes;                           /* device memory */
+    uint64_t memory_bytes_per_s;              /* its speed; 0: unknown */
     uint64_t in_bytes_per_s, out_bytes_per_s; /* not 0 */
     struct sl_sim_driver driver;
     uint64_t transfer_ns; /* latency of a movement before its first byte */

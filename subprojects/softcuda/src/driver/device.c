@@ -17,6 +17,7 @@ static const struct {
 #undef SC_ATTRIBUTE
 };
 
+#define BUS_BITS 5120
 #define BUS(device) SC_BUS((device)->physical)
 
 static CUresult enter_device(CUdevice device)
@@ -42,6 +43,12 @@ static CUresult attribute_value(const struct sc_device *device, CUdevice_attribu
         return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
         *value = BUS(device);
+        return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: /* in kHz; two transfers of the bus in each cycle */
+        *value = (int)(o->device_gbps * 1e6 / (2 * BUS_BITS / 8));
+        return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+        *value = BUS_BITS;
         return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *value = (int)o->processors;
