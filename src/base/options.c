@@ -258,6 +258,18 @@ static void warn_row(const struct sl_option_row *row)
            getenv(row->env), allowed, fallback);
 }
 
+/* The edits between the variable's name and the row's, or the one that the row's flag would have as a
+ * variable: SLUICE_BUDGET means --budget. */
+static unsigned distance_to(const struct sl_option_row *row, const char *name)
+{
+    char of_flag[64];
+    size_t length = (size_t)snprintf(of_flag, sizeof(of_flag), ENV_PREFIX "%s", row->flag);
+    for (size_t i = 0; i < length && i < sizeof(of_flag); i++)
+        if (of_flag[i] == '-') of_flag[i] = '_';
+    unsigned variable = sl_edit_distance(name, row->env), flag = sl_edit_distance(name, of_flag);
+    return flag < variable ? flag : variable;
+}
+
 static void warn_unknown(void)
 {
     for (char **entry = getauxval(AT_SECURE) ? NULL : environ; entry && *entry; entry++) {
@@ -267,13 +279,16 @@ static void warn_unknown(void)
         memcpy(name, *entry, length);
         name[length] = 0;
         if (row_of_env(name) || !strcmp(name, ENV_OF_TESTS)) continue;
-        size_t best = 0;
-        for (size_t i = 1; i < SL_OPTION_COUNT; i++)
-            if (sl_edit_distance(name, sl_option_rows[i].env) <
-                sl_edit_distance(name, sl_option_rows[best].env))
-                best = i;
-        sl_log(SL_LOG_WARN, "unknown variable %s is ignored; the nearest name is %s", name,
-               sl_option_rows[best].env);
+        const struct sl_option_row *best = sl_option_rows;
+        unsigned least = UINT_MAX;
+        for (size_t i = 0; i < SL_OPTION_COUNT; i++) {
+            unsigned distance = distance_to(&sl_option_rows[i], name);
+            if (distance < least) least = distance, best = &sl_option_rows[i];
+        }
+        if (sl_is_near(name + sizeof(ENV_PREFIX) - 1, least))
+            sl_log(SL_LOG_WARN, "unknown variable %s is ignored; did you mean %s?", name, best->env);
+        else
+            sl_log(SL_LOG_WARN, "unknown variable %s is ignored; sluice run --help lists all", name);
     }
 }
 

@@ -71,8 +71,8 @@ static inline const char *sl_options_sysfs(const struct sl_options *options)
 
 /* Reads every option from the environment. Opens the log with its two options first (sl_log_open), so that
  * messages about the others go there. A bad value gives one warning line and the default; an unknown SLUICE_
- * variable gives one line with the nearest name. Reads nothing in a process with the rights of another user.
- * Never fails. Not thread-safe; a second call overwrites the strings of the first. */
+ * variable gives one line, with the variable whose name or flag is near. Reads nothing in a process with the rights of
+ * another user. Never fails. Not thread-safe; a second call overwrites the strings of the first. */
 void sl_options_read(struct sl_options *out);
 
 /* The same into the process's own options, and these options; zeroed until they are read. */

@@ -181,12 +181,27 @@ static void bad_values_give_one_line_and_the_default(void **state)
 static void unknown_variables_name_their_neighbour(void **state)
 {
     (void)state;
+    static const struct {
+        const char *variable, *answer;
+    } unknown[] = {
+        {"SLUICE_DEVICE_BUGDET", "did you mean SLUICE_DEVICE_BUDGET?"},
+        /* named like the flag --budget, --force, --trace-ful */
+        {"SLUICE_BUDGET", "did you mean SLUICE_DEVICE_BUDGET?"},
+        {"SLUICE_FORCE", "did you mean SLUICE_OVERWRITE?"},
+        {"SLUICE_TRACE_FUL", "did you mean SLUICE_TRACE_FULL?"},
+        {"SLUICE_SOMETHING", "sluice run --help lists all"},
+        {"SLUICE_", "sluice run --help lists all"},
+    };
     struct sl_options options;
-    setenv("SLUICE_DEVICE_BUGDET", "8G", 1);
     setenv("SLUICE_CACHE", "/tmp", 1); /* the tests' own */
-    assert_string_equal(read_options(&options),
-                        "sluice: unknown variable SLUICE_DEVICE_BUGDET is ignored; the nearest "
-                        "name is SLUICE_DEVICE_BUDGET\n");
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++) {
+        char expected[128];
+        setenv(unknown[i].variable, "8G", 1);
+        snprintf(expected, sizeof(expected), "sluice: unknown variable %s is ignored; %s\n",
+                 unknown[i].variable, unknown[i].answer);
+        assert_string_equal(read_options(&options), expected);
+        unsetenv(unknown[i].variable);
+    }
 }
 
 static void flags_name_their_variable(void **state)
