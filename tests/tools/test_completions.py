@@ -117,11 +117,19 @@ class Shells(ToolTest):
         self.assertIn("bash", self.bash("run", "--", "bas"))
         self.assertEqual(self.bash("run", "--", "bash", "some"), ["some file.slt"])
         self.assertEqual(self.bash("run", "-v", "bash", "x", extra="_command_offset() { COMPREPLY=(offset $1); }"), ["offset", "3"])
-        self.assertEqual(self.shell("bash", "--norc", "-c", f". '{SCRIPTS}/sluice.bash'; complete -p sluice").strip(), "complete -F _sluice sluice")
+        for load in (f". '{SCRIPTS}/sluice.bash'", 'eval "$(sluice completion bash)"'):
+            self.assertEqual(self.shell("bash", "--norc", "-c", load + "; complete -p sluice").strip(), "complete -F _sluice sluice")
+
+    def test_the_command_prints_the_scripts(self):
+        for shell, script in ("bash", "sluice.bash"), ("zsh", "_sluice"), ("fish", "sluice.fish"):
+            self.assertEqual(sluice("completion", shell).stdout, (SCRIPTS / script).read_text())
+        self.assert_usage_error(sluice("completion"), "no shell given (bash, zsh or fish)")
+        self.assert_usage_error(sluice("completion", "bsh"), "unknown shell bsh", "did you mean bash?")
+        self.assert_usage_error(sluice("completion", "bash", "more"), "takes no arguments")
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish(self):
-        script = f"source {SCRIPTS}/sluice.fish\n"
+        script = "sluice completion fish | source\n"
         for line, expected in (("sluice tr", ["trace"]), ("sluice trace k", ["kernels"]), ("sluice trace kernels --s", ["--sort"]),
                                ("sluice trace kernels --sort m", ["misses"]), ("sluice trace kernels --sort=m", ["--sort=misses"]),
                                ("sluice trace info some", ["some file.slt"]), ("sluice run --trace=some", ["--trace=some file.slt"]),
@@ -132,14 +140,20 @@ class Shells(ToolTest):
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh(self):
+        for load in f"fpath=({SCRIPTS} $fpath); autoload -Uz compinit; compinit -u -D", 'autoload -Uz compinit; compinit -u -D; eval "$(sluice completion zsh)"':
+            with self.subTest(load):
+                self.zsh(load)
+
+    def zsh(self, load):
         """Keys are typed into a terminal; ^T writes the line that they made to a file."""
         lines = {"sluice tr": "sluice trace ", "sluice trace ker": "sluice trace kernels ", "sluice trace kernels --so": "sluice trace kernels --sort ",
                  "sluice trace kernels --sort mi": "sluice trace kernels --sort misses ", "sluice trace kernels --sort=mi": "sluice trace kernels --sort=misses ",
                  "sluice trace info so": "sluice trace info some\\ file.slt ", "sluice run --trace=so": "sluice run --trace=some\\ file.slt ",
                  "sluice run -- sluice pl": "sluice run -- sluice plan "}
         out = self.folder / "lines"
+        out.unlink(missing_ok=True)
         (self.folder / ".zshrc").write_text(
-            f"fpath=({SCRIPTS} $fpath); autoload -Uz compinit; compinit -u -D; unsetopt beep; PROMPT='ready> '\n"
+            f"{load}; unsetopt beep; PROMPT='ready> '\n"
             f"keep() {{ print -r -- \"$BUFFER\" >>{out}; }}; zle -N keep; bindkey '^T' keep; bindkey '^U' kill-whole-line\n")
         pid, terminal = pty.fork()
         if pid == 0:

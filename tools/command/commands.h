@@ -14,6 +14,9 @@ const char *trace_command_name(size_t index, const char **help);
 int command_kernel(int argc, char **argv);
 const char *kernel_command_name(size_t index, const char **help); /* as trace_command_name */
 
+int command_completion(int argc, char **argv);
+const char *completion_command_name(size_t index, const char **help); /* as trace_command_name */
+
 int command_stats(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_doctor(int argc, char **argv);

@@ -28,6 +28,7 @@ static const struct command {
     {"top", command_top, "show the running programs, live"},
     {"kernel", command_kernel, "register a Jupyter kernel that starts under sluice", kernel_command_name},
     {"doctor", command_doctor, "check whether sluice works on this machine"},
+    {"completion", command_completion, "print the completion for a shell", completion_command_name},
     {"path", command_path, "print where libsluice.so is, for LD_PRELOAD"},
     {"options", command_options, NULL},
 };
