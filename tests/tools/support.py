@@ -25,7 +25,7 @@ def clean_environment(**changes):
 
 
 def sluice(*arguments, tool=TOOL, env=None, **options):
-    return subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, timeout=60,
+    return subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, timeout=options.pop("timeout", 60),
                           env=env or clean_environment(), **options)
 
 

@@ -17,6 +17,7 @@ const char *kernel_command_name(size_t index, const char **help); /* as trace_co
 int command_completion(int argc, char **argv);
 const char *completion_command_name(size_t index, const char **help); /* as trace_command_name */
 
+int command_demo(int argc, char **argv);
 int command_stats(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_doctor(int argc, char **argv);

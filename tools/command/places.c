@@ -12,6 +12,8 @@ static const char *const library_places[] = {"../shim/libsluice.so", "../" SLUIC
                                              "../lib/libsluice.so", NULL};
 static const char *const software_places[] = {
     "../subprojects/softcuda/lib", "../" SLUICE_LIBDIR "/sluice/softcuda", "../lib/sluice/softcuda", NULL};
+static const char *const demo_places[] = {"../workloads", "../" SLUICE_LIBDIR "/sluice/demo",
+                                          "../lib/sluice/demo", NULL};
 
 static bool find(const char *const *places, const char *file, char *out, size_t bytes)
 {
@@ -39,4 +41,9 @@ bool find_library(char *out, size_t bytes)
 bool find_software_device(char *out, size_t bytes)
 {
     return find(software_places, "/libcuda.so.1", out, bytes);
+}
+
+bool find_demo(char *out, size_t bytes)
+{
+    return find(demo_places, "/gpt", out, bytes);
 }

@@ -10,4 +10,7 @@
 bool find_library(char *out, size_t bytes);
 bool find_software_device(char *out, size_t bytes);
 
+/* The same for the folder with the program gpt and its text, for sluice demo. */
+bool find_demo(char *out, size_t bytes);
+
 #endif

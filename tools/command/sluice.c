@@ -27,6 +27,7 @@ static const struct command {
     {"stats", command_stats, "show the statistics of a run that is running or was killed"},
     {"top", command_top, "show the running programs, live"},
     {"kernel", command_kernel, "register a Jupyter kernel that starts under sluice", kernel_command_name},
+    {"demo", command_demo, "train a model larger than its device, on the software device"},
     {"doctor", command_doctor, "check whether sluice works on this machine"},
     {"completion", command_completion, "print the completion for a shell", completion_command_name},
     {"path", command_path, "print where libsluice.so is, for LD_PRELOAD"},
