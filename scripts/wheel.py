@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Makes a wheel of what a build installs: the command, libsluice.so with its record object, the Python package, the software device,
-man pages, completions.
+the training of `sluice demo`, headers, the library that reads traces, man pages, completions.
 
-usage: wheel.py [--no-rebuild] [BUILD [OUT]]
+usage: wheel.py [--no-rebuild] [--url URL] [BUILD [OUT]]
 
 BUILD: a build folder of Meson (build, which is made as by ./test.sh if it is not there); OUT: the folder that gets the wheel
-(BUILD/wheel). Prints the wheel's path. Any Python 3.9 or newer takes the wheel: what is not the package python/sluice, pip copies
+(BUILD/wheel); URL: of the repository, for the links of the description. Prints the wheel's path. Any Python 3.9 or newer takes the wheel: what is not the package python/sluice, pip copies
 below the environment's prefix as `meson install` does. Libraries that the command needs and that are no part of glibc (libdw and
 what it needs) are copied into the wheel. The platform tag names the oldest glibc that has
 all symbols that the files need; it is computed from the files. Needs objdump, ldd and pip, and Debian's /usr/share/doc for the
@@ -20,12 +20,11 @@ import shutil
 import subprocess
 import sys
 
+import wheel_metadata
+
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 # What manylinux allows a wheel to expect of the system, as far as any file of ours needs it (PEP 600).
 GLIBC = re.compile(r"(ld-linux-[\w-]+|lib(c|m|dl|rt|pthread|util))\.so\.\d+")
-# Debian's packages of the static libraries in libsluice.so, the command and the software device; LLVM's libunwind may lie in
-# build/unwind instead.
-STATIC = ("libzstd-dev", "liblz4-dev", "libopenblas-pthread-dev")
 
 
 def fail(message):
@@ -119,63 +118,69 @@ def defined(path):
 
 
 def add_licences(folder, libraries):
-    """Ours, and those of the libraries in the files, as Debian's packages have them."""
+    """Ours, and those of the code in the files, as Debian's packages have them. Returns the names of the packages."""
     folder.mkdir(parents=True)
     shutil.copy(SOURCE / "LICENSE", folder / "LICENSE")
     # dpkg knows a library by the path in its package, which may lie behind the link /lib.
-    packages = set(STATIC)
+    packages = set(wheel_metadata.LINKED)
     for path in libraries:
         owner = next((match[1] for name in (path, path.resolve(), pathlib.Path("/usr") / str(path).lstrip("/"))
                       if (match := re.match(r"([^:,]+)", subprocess.run(["dpkg", "-S", name], capture_output=True, text=True).stdout))), None)
         packages.add(owner or fail(f"no Debian package has {path}, so its licence is unknown"))
-    shutil.copy(run(SOURCE / "scripts/find-unwind.sh", "licence").strip(), folder / "libunwind.txt")
     for package in sorted(packages):
-        copyright = pathlib.Path("/usr/share/doc") / package / "copyright"
+        # LLVM's libunwind may lie in build/unwind.
+        copyright = pathlib.Path(run(SOURCE / "scripts/find-unwind.sh", "licence").strip() if package == "libunwind"
+                                 else f"/usr/share/doc/{package}/copyright")
         if not copyright.exists():
             fail(f"{copyright} is missing: the wheel contains code of {package}")
         shutil.copy(copyright, folder / f"{package}.txt")
+    return sorted(packages)
 
 
-def describe(folder, version, tag):
-    licences = "".join(f"License-File: {path.name}\n" for path in sorted((folder / "licenses").iterdir()))
+def describe(folder, version, url, packages, tag):
+    unknown = set(packages) - set(wheel_metadata.LINKED | wheel_metadata.COPIED)
+    if unknown:
+        fail(f"scripts/wheel_metadata.py does not know the licence of {', '.join(sorted(unknown))}")
     (folder / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: sluice {version}\nRoot-Is-Purelib: false\nTag: py3-none-{tag}\n")
-    readme = (SOURCE / "README.md").read_text()
-    (folder / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: sluice\nVersion: {version}\nSummary: Oversubscribes GPU memory for unmodified CUDA programs\n"
-        f"License: Apache-2.0\nRequires-Python: >=3.9\n{licences}Classifier: Operating System :: POSIX :: Linux\nDescription-Content-Type: text/markdown\n\n{readme}")
+    licences = sorted(path.name for path in (folder / "licenses").iterdir())
+    (folder / "METADATA").write_text(wheel_metadata.metadata(version, url, wheel_metadata.licence_expression(packages), licences,
+                                                             (SOURCE / "README.md").read_text()))
 
 
-def make(build, out, rebuild):
+def make(build, out, rebuild, url):
     work = build / "wheel"
     work.mkdir(parents=True, exist_ok=True)
     programs = tools(work / "venv")
     version = json.loads(run("meson", "introspect", "--projectinfo", build))["version"]
     prefix, library_folder = stage(build, work / "stage", rebuild)
-    name, tree = f"sluice-{version}", work / "tree"
+    name, tree = f"{wheel_metadata.FILE_NAME}-{version}", work / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     data = tree / f"{name}.data/data"
     command = tree / f"{name}.data/scripts/sluice"
     command.parent.mkdir(parents=True)
     shutil.copy(prefix / "bin/sluice", command)
     (data / "lib").mkdir(parents=True)
-    for library in ("libsluice.so", "libsluice-record.so"):
+    # The last by the name that programs look for.
+    for library in ("libsluice.so", "libsluice-record.so", "libsluice-trace.so.0"):
         shutil.copy(library_folder / library, data / "lib" / library)
+    copy_files(prefix / "include", data / "include")
     copy_files(library_folder / "sluice", data / "lib/sluice")
     for share in ("man", "bash-completion", "zsh", "fish"):
         copy_files(prefix / "share" / share, data / "share" / share)
     copy_files(SOURCE / "python/sluice", tree / "sluice", "__pycache__")
     libraries = add_libraries(command, data / "lib/sluice", programs)
     information = tree / f"{name}.dist-info"
-    add_licences(information / "licenses", libraries)
-    describe(information, version, platform_tag(tree))
+    packages = add_licences(information / "licenses", libraries)
+    describe(information, version, url, packages, platform_tag(tree))
     out.mkdir(parents=True, exist_ok=True)
     packed = run(programs / "python", "-m", "wheel", "pack", "--dest-dir", out, tree)
     return out / re.search(r"\S+\.whl", packed)[0].split("/")[-1]
 
 
 def main():
-    parser = argparse.ArgumentParser(usage="%(prog)s [--no-rebuild] [BUILD [OUT]]")
+    parser = argparse.ArgumentParser(usage="%(prog)s [--no-rebuild] [--url URL] [BUILD [OUT]]")
     parser.add_argument("--no-rebuild", action="store_true", help="take BUILD as it is")
+    parser.add_argument("--url", type=lambda url: url.rstrip("/"), help="where the repository is to be seen: https://HOST/OWNER/NAME")
     parser.add_argument("build", nargs="?", default="build", type=pathlib.Path)
     parser.add_argument("out", nargs="?", type=pathlib.Path)
     arguments = parser.parse_args()
@@ -184,7 +189,7 @@ def main():
             fail(f"{arguments.build} is no build folder: meson setup {arguments.build} && ninja -C {arguments.build}")
         if subprocess.run(["bash", "-euc", ". scripts/setup.sh; setup_build"], cwd=SOURCE, stdout=sys.stderr).returncode:
             sys.exit(1)
-    print(make(arguments.build.resolve(), (arguments.out or arguments.build / "wheel").resolve(), not arguments.no_rebuild))
+    print(make(arguments.build.resolve(), (arguments.out or arguments.build / "wheel").resolve(), not arguments.no_rebuild, arguments.url))
 
 
 if __name__ == "__main__":

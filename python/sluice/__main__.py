@@ -11,7 +11,7 @@ def command():
     """The path of the command: the one of this package's wheel, else beside this Python, else in PATH. None: there is none."""
     package = pathlib.Path(__file__).resolve()
     try:
-        files = [pathlib.Path(file.locate()).resolve() for file in importlib.metadata.files("sluice") or []]
+        files = [pathlib.Path(file.locate()).resolve() for file in importlib.metadata.files("sluice-cuda") or []]
     except importlib.metadata.PackageNotFoundError:
         files = []
     found = [path for path in files if path.name == "sluice" and os.access(path, os.X_OK) and path.is_file()]

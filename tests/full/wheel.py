@@ -3,8 +3,9 @@
 
 Installed by pip in a new environment of this machine, and in bare systems of Debian 12 and 13, which have Python and no compiler:
 the program trains on the software device by `sluice run` and by LD_PRELOAD=$(sluice path) with the same result as without sluice,
-the package sluice is there for this Python, `python -m sluice` is the command, and after `pip uninstall` no file is left (pip
-leaves empty folders below share). The systems are made once, in $SLUICE_CACHE or ~/.cache/sluice. Skipped where PyPI cannot be reached; the systems, where mmdebstrap or a user that may make them is missing."""
+the package sluice is there for this Python, `python -m sluice` is the command, `sluice demo` trains beyond the device's memory, a C
+program finds the headers and the reader of traces where there is a compiler, and after `pip uninstall` no file is left (pip
+leaves empty folders below share). What the wheel says of itself passes the checks of the package index. The systems are made once, in $SLUICE_CACHE or ~/.cache/sluice. Skipped where PyPI cannot be reached; the systems, where mmdebstrap or a user that may make them is missing."""
 import os
 import pathlib
 import shutil
@@ -44,11 +45,35 @@ python -m sluice run -- python -c 'import sluice; assert sluice.active()'
 sluice trace info run.slt | grep -E '^(program|launches) '
 sluice trace sites run.slt >sites
 grep -q '^      main  ' sites || { cat sites; exit 1; }  # libdw is in the wheel
+sluice demo --steps 2 >demo
+[ $(grep -c 'the same bits' demo) = 2 ] && grep -q 'out of memory' demo
+if [ -z "${BARE:-}" ]; then
+    cc -Werror -Ienvironment/include reader.c -o reader -Lenvironment/lib -l:libsluice-trace.so.0 -ldl
+    LD_LIBRARY_PATH=environment/lib sluice run --software -- ./reader run.slt
+fi
 [ -s environment/share/man/man1/sluice.1 ] && [ -s environment/share/bash-completion/completions/sluice ]
 deactivate
-environment/bin/pip uninstall -q -y sluice
+environment/bin/pip uninstall -q -y sluice-cuda
 find environment -not -type d -not -name '*.pyc' | sort | diff before -
 echo all is well
+"""
+
+READER = r"""
+#include <sluice/figures.h>
+#include <sluice/marks.h>
+#include <sluice/trace_reader.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct sluice_trace_reader *reader;
+    struct sluice_trace_problem problem;
+    struct sluice_trace_record record;
+    if (argc < 2 || sluice_trace_open(argv[1], &reader, &problem) != SLUICE_TRACE_OK || !sluice_trace_next(reader, &record)) return 1;
+    sluice_trace_close(reader);
+    sluice_mark("read");
+    return 0;
+}
 """
 
 
@@ -61,6 +86,7 @@ def fill(folder, wheel, program):
     shutil.copy(wheel, folder)
     shutil.copy(program, folder / "program")
     (folder / "script").write_text(SCRIPT)
+    (folder / "reader.c").write_text(READER)
 
 
 def check(where, result):
@@ -115,16 +141,32 @@ def bare(suite, wheel, program):
     return True
 
 
+def check_metadata(wheel):
+    """By twine and the list of classifiers, from PyPI."""
+    with tempfile.TemporaryDirectory() as folder:
+        python = pathlib.Path(folder) / "venv/bin/python"
+        subprocess.run([sys.executable, "-m", "venv", python.parent.parent], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "twine", "trove-classifiers"], check=True)
+        subprocess.run([python, "-m", "twine", "check", "--strict", wheel], check=True)
+        used = subprocess.run([python, "-c", "import sys, trove_classifiers, zipfile; "
+                               "text = next(z.read(n).decode() for z in [zipfile.ZipFile(sys.argv[1])] for n in z.namelist() if n.endswith('/METADATA')); "
+                               "print(*(l for l in text.splitlines() if l.startswith('Classifier: ') and l[12:] not in trove_classifiers.classifiers), sep='\\n')",
+                               wheel], check=True, capture_output=True, text=True).stdout.strip()
+        if used:
+            sys.exit(f"the package index does not know:\n{used}")
+
+
 def main():
     build, program = sys.argv[1:]
     with tempfile.TemporaryDirectory() as out:
-        made = subprocess.run([SOURCE / "scripts/wheel.py", "--no-rebuild", build, out], capture_output=True, text=True)
+        made = subprocess.run([SOURCE / "scripts/wheel.py", "--no-rebuild", "--url", "https://host.example/sluice", build, out], capture_output=True, text=True)
         if made.returncode and "pip install" in made.stderr:
             skip(f"the programs that make a wheel cannot be had: {made.stderr.strip()[-200:]}")
         if made.returncode:
             sys.exit(made.stderr)
         wheel = pathlib.Path(made.stdout.strip())
         print(wheel.name, flush=True)
+        check_metadata(wheel)
         here(wheel, program)
         entered = [bare(suite, wheel, program) for suite in SUITES]
         print(f"{1 + sum(entered)} of {1 + len(SUITES)} systems")
