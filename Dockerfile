@@ -10,7 +10,7 @@ RUN bash -euc '. scripts/setup.sh; setup_configure; \
     meson install -C build --no-rebuild --strip --destdir /stage'
 
 FROM debian:12-slim
-RUN apt-get update && apt-get install -y --no-install-recommends libdw1 && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends libdw1 libncursesw6 && rm -rf /var/lib/apt/lists/*
 COPY --from=build /stage/usr/local /usr/local
 ENTRYPOINT ["sluice"]
 CMD ["doctor"]

@@ -2,11 +2,13 @@
 """The image of the Dockerfile: it is built, its command works, and what another image copies from it works there. Skipped without
 docker, or where the images that it starts from cannot be had."""
 import pathlib
+import re
 import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 IMAGE, OTHER = "sluice-test", "sluice-test-other"
+INSTALL = re.findall(r"(?m)^RUN (apt-get .*)$", (SOURCE / "Dockerfile").read_text())[-1]
 
 
 def docker(*arguments, text=None):
@@ -33,7 +35,7 @@ def main():
     if docker("pull", "-q", "debian:12-slim").returncode:
         skip("debian:12-slim cannot be had")
     checked(docker("build", "-q", "-t", IMAGE, str(SOURCE)))
-    checked(docker("build", "-q", "-t", OTHER, "-", text=f"FROM debian:12-slim\nRUN apt-get update && apt-get install -y libdw1\nCOPY --from={IMAGE} /usr/local /usr/local\n"))
+    checked(docker("build", "-q", "-t", OTHER, "-", text=f"FROM debian:12-slim\nRUN {INSTALL}\nCOPY --from={IMAGE} /usr/local /usr/local\n"))
     try:
         print(checked(docker("run", "--rm", IMAGE, "doctor", "--software")))
         assert checked(docker("run", "--rm", IMAGE, "path")) == checked(docker("run", "--rm", OTHER, "sluice", "path"))
