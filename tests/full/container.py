@@ -40,6 +40,7 @@ def main():
         print(checked(docker("run", "--rm", IMAGE, "doctor", "--software")))
         assert checked(docker("run", "--rm", IMAGE, "path")) == checked(docker("run", "--rm", OTHER, "sluice", "path"))
         checked(docker("run", "--rm", OTHER, "sluice", "run", "--software", "--", "true"))
+        print(checked(docker("run", "--rm", IMAGE, "demo", "--steps", "2")))
     finally:
         docker("image", "rm", "-f", OTHER, IMAGE)
 

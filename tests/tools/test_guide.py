@@ -1,5 +1,5 @@
-"""docs/guide.md: its commands still work, and what they print is still of the kind that it shows; README.md's sample of a
-summary and the demo's tables show the same.
+"""docs/guide.md: its commands still work, and what they print is still of the kind that it shows; docs/usage.md's sample of
+a summary and the demo's tables show the same.
 
 Numbers, which depend on the machine, are not compared, but those that the guide speaks of are those that it shows.
 `test_guide.py --write` puts today's output into the guide.
@@ -127,8 +127,8 @@ class Guide(unittest.TestCase):
         for before, figure in shown_figures(text).items():
             self.assertIn(before + figure, text.replace("\n", " "))
 
-    def test_the_readme_shows_the_same_summary(self):
-        self.assertEqual(summary_of((SOURCE / "README.md").read_text()), summary_of(GUIDE.read_text()))
+    def test_the_page_on_usage_shows_the_same_summary(self):
+        self.assertEqual(summary_of((SOURCE / "docs/usage.md").read_text()), summary_of(GUIDE.read_text()))
 
 
 class Demo(unittest.TestCase):

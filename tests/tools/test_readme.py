@@ -1,6 +1,6 @@
-"""README.md: each command that it shows runs as typed, on a copy of what is installed; each option that it names exists."""
+"""README.md, docs/usage.md, docs/install.md: each command that they show runs as typed, on a copy of what is installed; each option that
+they name exists; as the description of a wheel, the README has no links but whole ones."""
 import os
-import pathlib
 import re
 import subprocess
 import sys
@@ -8,25 +8,30 @@ import unittest
 
 from support import SOURCE, TOOL, clean_environment, sluice, ToolTest
 
-TEXT = re.sub(r"(?ms)^```.*?^```$", "", (SOURCE / "README.md").read_text())
+DOCUMENTS = "README.md", "docs/usage.md", "docs/install.md"
+TEXT = re.sub(r"(?ms)^```.*?^```$", "", "\n".join((SOURCE / name).read_text() for name in DOCUMENTS))
 # What is not run here, and where it is.
 ELSEWHERE = {
     "git clone … sluice && cd sluice": "the only line for which there is nothing to clone",
-    "./demo.sh": "demo.sh itself; below: that it has the options",
+    "git clone … sluice && cd sluice && ./demo.sh": "the same, and demo.sh itself; below: that it has the options",
+    "./demo.sh": "demo.sh itself",
     "./test.sh": "test.sh itself",
     "meson setup build && ninja -C build && meson install -C build": "test.sh, test_install.py",
     "ninja -C build uninstall": "test_install.py",
     "scripts/wheel.py": "tests/full/wheel.py",
-    "pip install build/wheel/sluice_cuda-*.whl": "tests/full/wheel.py",
+    "pip install ./sluice_cuda-*.whl": "tests/full/wheel.py",
     "pip uninstall sluice-cuda": "tests/full/wheel.py",
     "docker build -t sluice .": "tests/full/container.py",
+    "docker build -t sluice . && docker run --rm sluice demo": "tests/full/container.py",
+    "docker run --rm sluice demo": "tests/full/container.py",
     "COPY --from=sluice /usr/local /usr/local": "tests/full/container.py",
+    "sluice demo": "test_demo.py",
     "man sluice": "test_install.py has the page",
     "sluice help COMMAND": "test_main.py",
     "sluice top": "test_top.py",
     "sluice kernel install": "test_kernel.py",
 }
-NAMES = "sluice run", "sluice plan", "sluice trace"  # of commands, which are not typed so
+NAMES = "sluice run", "sluice plan", "sluice trace", "sluice trace report"  # of commands, which are not typed so
 STARTS = re.compile(r"sluice |LD_PRELOAD=|\./|git |meson |ninja |pip |docker |COPY |scripts/\w+\.py|man |cmake ")
 
 
@@ -73,7 +78,7 @@ class Readme(ToolTest):
                     self.assertEqual(said.splitlines()[-1], expected)
         self.assertGreater(run, 6)
         self.assertEqual({name for name in ELSEWHERE} - {command for command in commands()} - {command.split(" ")[0] for command in commands()}, set(),
-                         "the README has these no more")
+                         "the documents have these no more")
 
     def test_options(self):
         """Options that stand alone in a sentence are those of run, doctor, plan, top or one of the scripts."""
@@ -91,6 +96,31 @@ class Readme(ToolTest):
         named = re.findall(r"`([a-z]+)`", paragraph)
         self.assertGreater(len(named), 5)
         self.assertEqual(set(named) - known, set())
+
+
+class Description(unittest.TestCase):
+    """Of a wheel (scripts/wheel_metadata.py)."""
+    @classmethod
+    def setUpClass(cls):
+        sys.path.insert(0, str(SOURCE / "scripts"))
+        import wheel_metadata
+        cls.readme = (SOURCE / "README.md").read_text()
+        cls.described = staticmethod(wheel_metadata.long_description)
+
+    def test_links_lead_into_the_repository(self):
+        text = self.described(self.readme, "https://host.example/sluice", "1.2.3")
+        targets = re.findall(r"\]\(([^)]+)\)", text)
+        self.assertEqual(len(targets), len(re.findall(r"\]\([^)]+\)|<img ", self.readme)))
+        for target in targets:
+            kind, path = re.fullmatch(r"https://host\.example/sluice/(blob|raw)/v1\.2\.3/([\w./-]+)(?:#[\w-]+)?", target).groups()
+            self.assertTrue((SOURCE / path).exists(), path)
+            self.assertEqual(kind == "raw", path.endswith((".png", ".svg")), path)
+        self.assertNotIn("<picture>", text)
+
+    def test_without_an_address_there_are_none(self):
+        text = self.described(self.readme, None, "1.2.3")
+        self.assertEqual(re.findall(r"\]\([^)]*\)|<img", text), [])
+        self.assertIn("docs/guide.md", text)
 
 
 if __name__ == "__main__":
