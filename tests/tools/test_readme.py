@@ -19,7 +19,7 @@ ELSEWHERE = {
     "meson setup build && ninja -C build && meson install -C build": "test.sh, test_install.py",
     "ninja -C build uninstall": "test_install.py",
     "scripts/wheel.py": "tests/full/wheel.py",
-    "pip install ./sluice_cuda-*.whl": "tests/full/wheel.py",
+    "python3 -m venv env && . env/bin/activate && pip install ./sluice_cuda-*.whl": "tests/full/wheel.py",
     "pip uninstall sluice-cuda": "tests/full/wheel.py",
     "docker build -t sluice .": "tests/full/container.py",
     "docker build -t sluice . && docker run --rm sluice demo": "tests/full/container.py",
@@ -32,7 +32,7 @@ ELSEWHERE = {
     "sluice kernel install": "test_kernel.py",
 }
 NAMES = "sluice run", "sluice plan", "sluice trace", "sluice trace report"  # of commands, which are not typed so
-STARTS = re.compile(r"sluice |LD_PRELOAD=|\./|git |meson |ninja |pip |docker |COPY |scripts/\w+\.py|man |cmake ")
+STARTS = re.compile(r"sluice |LD_PRELOAD=|\./|git |meson |ninja |pip |python3 -m venv |docker |COPY |scripts/\w+\.py|man |cmake ")
 
 
 def commands():
