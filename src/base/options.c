@@ -263,9 +263,7 @@ static void warn_row(const struct sl_option_row *row)
 static unsigned distance_to(const struct sl_option_row *row, const char *name)
 {
     char of_flag[64];
-    size_t length = (size_t)snprintf(of_flag, sizeof(of_flag), ENV_PREFIX "%s", row->flag);
-    for (size_t i = 0; i < length && i < sizeof(of_flag); i++)
-        if (of_flag[i] == '-') of_flag[i] = '_';
+    snprintf(of_flag, sizeof(of_flag), ENV_PREFIX "%s", row->flag);
     unsigned variable = sl_edit_distance(name, row->env), flag = sl_edit_distance(name, of_flag);
     return flag < variable ? flag : variable;
 }
