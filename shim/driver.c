@@ -46,6 +46,7 @@ struct view {
     struct sl_real real;
     struct sl_cuda_driver functions;
     const char *missing; /* the first function that the backend needs and this driver lacks, or NULL */
+    int version;         /* as cuDriverGetVersion says it */
     struct sl_address_range range;
     const void *known[MAP_SLOTS];
     const struct row *row_of[MAP_SLOTS];
@@ -197,6 +198,7 @@ static bool find_driver(struct view *found, const void *hint)
     find_symbols(found, handle);
     publish_functions(found, false);
     if (get_version(&version) != CUDA_SUCCESS) return false;
+    found->version = version;
     ask_for_rows(found, handle, version);
     find_called_functions(found, handle, version);
     publish_functions(found, true);
@@ -270,7 +272,15 @@ void *sl_driver_entry_named(const char *symbol)
 const struct sl_cuda_driver *sl_driver_functions(void)
 {
     if (!view.missing) return &view.functions;
-    sl_warn_once("the CUDA driver has no %s: it is too old, the program runs without sluice", view.missing);
+    if (view.version < SL_OLDEST_DRIVER)
+        sl_warn_once("the driver is of CUDA %d.%d, and sluice needs CUDA %d.%d or newer: the program runs "
+                     "without sluice",
+                     view.version / 1000, view.version % 1000 / 10, SL_OLDEST_DRIVER / 1000,
+                     SL_OLDEST_DRIVER % 1000 / 10);
+    else
+        sl_warn_once("the CUDA driver lacks %s, which those of CUDA %d.%d have: the program runs without "
+                     "sluice",
+                     view.missing, SL_OLDEST_DRIVER / 1000, SL_OLDEST_DRIVER % 1000 / 10);
     return NULL;
 }
 

@@ -8,7 +8,6 @@
 #include "device/cuda_call.h"
 #include "node/topology.h"
 
-#define OLDEST_DRIVER 12020                  /* for cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */
 #define LARGEST_PREFETCH_BYTES (32 * SL_MIB) /* each call holds the process's memory-map lock */
 
 static sl_stream stream_in(void *self)
@@ -253,9 +252,9 @@ static enum sl_status check_device(const struct sl_cuda *cuda, bool managed)
     int version = 0, concurrent = 0;
     enum sl_status status = SL_CUDA_CHECK(cuda, driver->driver_get_version(&version), "cuDriverGetVersion");
     if (status) return status;
-    if (version < OLDEST_DRIVER) {
+    if (version < SL_OLDEST_DRIVER) {
         sl_log(SL_LOG_WARN, "the driver supports CUDA %d.%d; %d.%d or newer is needed", version / 1000,
-               version % 1000 / 10, OLDEST_DRIVER / 1000, OLDEST_DRIVER % 1000 / 10);
+               version % 1000 / 10, SL_OLDEST_DRIVER / 1000, SL_OLDEST_DRIVER % 1000 / 10);
         return SL_ERR_UNSUPPORTED;
     }
     if (managed && !driver->mem_discard_batch)

@@ -94,6 +94,9 @@
     X(graph_node_set_enabled, "cuGraphNodeSetEnabled",            11060, true,  (CUgraphExec exec, CUgraphNode node, unsigned enabled))
 /* clang-format on */
 
+/* As cuDriverGetVersion says it: for cuMemAdvise_v2 and cuMemPrefetchAsync_v2. */
+#define SL_OLDEST_DRIVER 12020
+
 /* Fields whose row says `false` may be NULL if the driver is older; the others never are. */
 struct sl_cuda_driver {
 #define SL_FIELD(field, symbol, version, required, arguments) CUresult(CUDAAPI *field) arguments;

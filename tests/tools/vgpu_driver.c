@@ -1,4 +1,5 @@
-/* A driver whose one device has no concurrent managed access. VGPU_NAME is the name of the device. */
+/* A driver whose one device has no concurrent managed access. VGPU_NAME is the name of the device, and
+ * VGPU_VERSION the version of CUDA, 13000 if it is not set. It has few functions. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,7 +14,8 @@ CALL cuInit(unsigned flags)
 
 CALL cuDriverGetVersion(int *version)
 {
-    *version = 13000;
+    const char *wanted = getenv("VGPU_VERSION");
+    *version = wanted ? atoi(wanted) : 13000;
     return CUDA_SUCCESS;
 }
 
@@ -50,6 +52,19 @@ CALL cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice dev
     (void)device;
     *value = 0;
     return CUDA_SUCCESS;
+}
+
+CALL cuCtxGetCurrent(CUcontext *context)
+{
+    *context = NULL;
+    return CUDA_SUCCESS;
+}
+
+CALL cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+{
+    (void)bytes;
+    *address = 0;
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CALL cuGetErrorString(CUresult error, const char **text)

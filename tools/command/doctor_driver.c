@@ -4,15 +4,20 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cuda.h>
 
 #include "base/text.h"
 
 enum {
+    VERSION_OLDEST = 12020,     /* as SL_OLDEST_DRIVER */
     VERSION_PARAMETERS = 12040, /* cuFuncGetParamInfo */
     VERSION_DISCARD = 13000,    /* cuMemDiscardBatchAsync */
 };
+
+#define VERSION(version) (version) / 1000, (version) % 1000 / 10
+#define TOO_OLD "the driver is of CUDA %d.%d; sluice needs CUDA %d.%d or newer (driver 535)"
 
 /* The required functions, found by name: this command does not link with the driver. */
 static struct {
@@ -46,28 +51,53 @@ static const char *error_text(CUresult error)
     return cu.error_string(error, &text) == CUDA_SUCCESS && text ? text : "unknown error";
 }
 
-static void *open_driver(struct findings *findings, const char *path)
+static bool is_container(void)
 {
-    void *driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!driver) {
-        find(findings, VERDICT_BROKEN, "driver", "no CUDA driver: %s", dlerror());
-        return NULL;
-    }
-    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-        void *function = dlsym(driver, functions[i].name);
-        if (!function) {
-            find(findings, VERDICT_BROKEN, "driver", "%s has no %s", path, functions[i].name);
-            return NULL;
-        }
-        *(void **)functions[i].to = function;
-    }
-    return driver;
+    return access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
+}
+
+static void say_no_driver(struct findings *findings, const char *path, const char *error)
+{
+    if (!strstr(error, "No such file"))
+        find(findings, VERDICT_BROKEN, "driver", "the CUDA driver cannot be loaded: %s", error);
+    else if (is_container())
+        find(findings, VERDICT_BROKEN, "driver",
+             "this container has no CUDA driver (%s): start it with access to a GPU (docker run --gpus all); "
+             "sluice run --software needs none",
+             path);
+    else
+        find(findings, VERDICT_BROKEN, "driver",
+             "there is no CUDA driver (%s): install NVIDIA's; sluice run --software needs none", path);
 }
 
 static const char *file_of(void *driver, const char *otherwise)
 {
     struct link_map *map = NULL;
     return dlinfo(driver, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name ? map->l_name : otherwise;
+}
+
+/* A library that lacks functions which every driver has. */
+static void say_incomplete(struct findings *findings, void *driver, const char *path)
+{
+    int version = 0;
+    if (cu.version && cu.version(&version) == CUDA_SUCCESS && version < VERSION_OLDEST)
+        find(findings, VERDICT_BROKEN, "driver", TOO_OLD, VERSION(version), VERSION(VERSION_OLDEST));
+    else
+        find(findings, VERDICT_BROKEN, "driver", "%s is no CUDA driver", file_of(driver, path));
+}
+
+static void *open_driver(struct findings *findings, const char *path)
+{
+    void *driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    bool complete = driver != NULL;
+    if (!driver) say_no_driver(findings, path, dlerror());
+    for (size_t i = 0; driver && i < sizeof(functions) / sizeof(*functions); i++) {
+        void *function = dlsym(driver, functions[i].name);
+        complete &= function != NULL;
+        *(void **)functions[i].to = function;
+    }
+    if (driver && !complete) say_incomplete(findings, driver, path);
+    return complete ? driver : NULL;
 }
 
 static void examine_features(struct findings *findings, void *driver, int version)
@@ -78,12 +108,12 @@ static void examine_features(struct findings *findings, void *driver, int versio
         find(findings, VERDICT_OK, "kernel arguments", "the driver reports their layout");
     else
         find(findings, VERDICT_BROKEN, "kernel arguments",
-             "the driver cannot report their layout: it must be 12.4 or newer");
+             "the driver cannot report their layout: it must be of CUDA 12.4 or newer (driver 550)");
     if (discard)
         find(findings, VERDICT_OK, "discard", "freed memory is discarded without a copy");
     else
         find(findings, VERDICT_NOTE, "discard",
-             "needs driver 13.0 or newer: freed memory is copied like other memory");
+             "needs a driver of CUDA 13.0 or newer (580): freed memory is copied like other memory");
 }
 
 /* Whether the name ends with a vGPU profile: "NVIDIA A100-40C", "GRID T4-16Q". */
@@ -136,8 +166,10 @@ void examine_driver(struct findings *findings, const char *path)
              error_text(error));
         return;
     }
-    find(findings, VERDICT_OK, "driver", "CUDA %d.%d, %s", version / 1000, version % 1000 / 10,
-         file_of(driver, path));
+    if (version < VERSION_OLDEST)
+        find(findings, VERDICT_BROKEN, "driver", TOO_OLD, VERSION(version), VERSION(VERSION_OLDEST));
+    else
+        find(findings, VERDICT_OK, "driver", "CUDA %d.%d, %s", VERSION(version), file_of(driver, path));
     examine_features(findings, driver, version);
     if (!count) find(findings, VERDICT_BROKEN, "devices", "the driver finds none");
     for (int i = 0; i < count; i++) examine_device(findings, i);
