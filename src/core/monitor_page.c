@@ -151,11 +151,16 @@ static void fill_head(struct sl_monitor_head *head)
     memcpy(head->magic, SL_MONITOR_MAGIC, sizeof(head->magic));
 }
 
+void sl_monitor_sweep(const char *folder)
+{
+    sl_monitor_list(folder, remove_if_dead, NULL);
+}
+
 bool sl_monitor_page_open(const char *folder)
 {
     char path[SL_MONITOR_PATH];
     if (!sl_monitor_path(folder, getpid(), path)) return false;
-    sl_monitor_list(folder, remove_if_dead, NULL);
+    sl_monitor_sweep(folder);
     memset(own.sequences, 0, sizeof(own.sequences));
     own.file = sl_output_above_standard(memfd_create(PAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     bool good = own.file >= 0 && seal(own.file);

@@ -8,9 +8,9 @@
  * 2005: sequence locks).
  *
  * Readers only read, and only what belongs to their user; root reads everybody's pages. A link to a process
- * that has no page any more is removed by the user's next managed process. Containers that share the folder
- * leave each other's links alone. A child after fork has no part in the page. The layout has a version:
- * readers of another build can read it.
+ * that has no page any more is removed by the user's next managed process, or by `sluice top`. Containers
+ * that share the folder leave each other's links alone. A child after fork has no part in the page. The
+ * layout has a version: readers of another build can read it.
  */
 #ifndef SLUICE_MONITOR_PAGE_H
 #define SLUICE_MONITOR_PAGE_H
@@ -64,6 +64,9 @@ struct sl_monitor_page {
 
 /* Opens the page of a running process for reading. -1 with errno; EPERM: it is another user's. */
 int sl_monitor_open(const char *path, uint64_t *user);
+
+/* Removes the links of this user's processes that are known to be dead. */
+void sl_monitor_sweep(const char *folder);
 
 /* Calls `each` with each path in `folder` that is named like one of the user's pages, of running processes or
  * not, in this PID namespace; root gets everybody's. */

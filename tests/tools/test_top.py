@@ -1,6 +1,8 @@
 """What `sluice top` shows of running programs: their own figures, and nothing happens to them."""
+import ctypes
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -13,6 +15,12 @@ from support import SOURCE, TOOL, ToolTest, clean_environment, sluice
 
 GPT = [os.environ["GPT"], "--data", str(SOURCE / "workloads/data/gpl-3.txt")]
 SHM = "/dev/shm"
+
+
+def adopt_orphans():
+    """So that a watcher is a child of this process."""
+    PR_SET_CHILD_SUBREAPER = 36
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def after_step(program, number):
@@ -288,14 +296,47 @@ class Top(ToolTest):
         self.assertTrue(has_page(program.pid))
         program.kill()
         program.wait()
-        self.assertEqual(sluice("top", "--once", str(program.pid)).returncode, 1)
         after_step(self.start(), 1)  # the next one cleans up
         self.assertFalse(has_page(program.pid))
+        self.assertEqual(sluice("top", "--once", str(program.pid)).returncode, 1)
         ended = self.start(steps=2)
         after_step(ended, 1)
         self.assertTrue(has_page(ended.pid))
         ended.communicate(timeout=60)
         self.assertFalse(has_page(ended.pid))
+
+    def folders(self):
+        return {path for path in pathlib.Path(SHM).glob("sluice-??????") if path.is_dir()}
+
+    def test_a_look_removes_what_the_killed_left(self):
+        """Also the folder that their watcher would have removed, which was killed, too."""
+        adopt_orphans()
+        before = self.folders()
+        program = self.start("-v")
+        after_step(program, 2)
+        (folder,) = self.folders() - before
+        (watcher,) = (int(child) for child in pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+                      if pathlib.Path(f"/proc/{child}/comm").read_text() == "sluice-watch\n")
+        aged = [folder, *folder.iterdir()]
+        for path in aged:
+            os.utime(path, (0, 0))
+        sluice("top", "--once")
+        self.assertTrue(all(path.exists() for path in aged), "it is watched")
+        os.kill(watcher, signal.SIGKILL)
+        os.waitpid(watcher, 0)
+        os.utime(folder, (0, 0))
+        sluice("top", "--once")
+        self.assertTrue(all(path.exists() for path in aged), "its process is running")
+        program.kill()
+        program.wait()
+        (folder / "letter").write_text("a letter")
+        for content in (True, False):
+            os.utime(folder, (0, 0))
+            sluice("top", "--once")
+            self.assertFalse(has_page(program.pid))
+            self.assertEqual(folder.exists(), content, "what is not a live file stays")
+            if content:
+                (folder / "letter").unlink()
 
     def test_the_screen_comes_and_goes(self):
         for locale, mark in (("C.UTF-8", "\u2591"), ("C", "-"), ("no_SUCH.UTF-8", "-")):

@@ -19,14 +19,15 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "tools/command/live.h"
+#include "tools/top/leftovers.h"
 
-#define IN_MEMORY "/dev/shm/sluice-XXXXXX"
 #define ON_DISK "/tmp/sluice-XXXXXX"
 
 /* The state of the watcher. */
 struct watcher {
     int go, process, made; /* descriptors: the pipe, the command's process, and an inotify of files created in
                               the folder (-1: not watched) */
+    int lock;              /* on the folder, while there is a watcher: see leftovers.h. -1: none */
     const char *folder;    /* empty: only `file` */
     char file[PATH_MAX], log[PATH_MAX];
     int verbose;
@@ -113,10 +114,10 @@ static void say_unused(const struct watcher *watcher)
 /* Moves the needed descriptors to the lowest numbers and closes all others. */
 static void keep_files(struct watcher *watcher)
 {
-    int *kept[] = {&watcher->go, &watcher->process, &watcher->made}, lowest = 3;
-    for (size_t i = 0; i < 3; i++)
+    int *kept[] = {&watcher->go, &watcher->process, &watcher->made, &watcher->lock}, lowest = 3;
+    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
         if (*kept[i] >= 0) *kept[i] = fcntl(*kept[i], F_DUPFD_CLOEXEC, 32);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
         if (*kept[i] >= 0) *kept[i] = dup3(*kept[i], lowest, O_CLOEXEC), lowest++;
     if (syscall(SYS_close_range, lowest, ~0U, 0) != 0)
         for (int fd = lowest; fd < (int)sysconf(_SC_OPEN_MAX) && fd < 65536; fd++) close(fd);
@@ -172,11 +173,12 @@ static bool choose_files(struct watch *watch, struct watcher *watcher)
     char template[sizeof(watch->folder) + 4];
     const char *named = getenv("SLUICE_LIVE");
     if (named && *named) return sl_options_expand(named, watcher->file, sizeof(watcher->file));
-    bool made = mkdtemp(strcpy(watch->folder, IN_MEMORY)) || mkdtemp(strcpy(watch->folder, ON_DISK));
+    bool made = mkdtemp(strcpy(watch->folder, WATCH_FOLDER)) || mkdtemp(strcpy(watch->folder, ON_DISK));
     if (!made) {
         watch->folder[0] = 0;
         return false;
     }
+    watcher->lock = watch_folder_lock(watch->folder);
     snprintf(template, sizeof(template), "%s/%%p", watch->folder);
     watcher->made = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watcher->made >= 0 && inotify_add_watch(watcher->made, watch->folder, IN_CREATE) < 0) {
@@ -210,8 +212,11 @@ void watch_start(struct watch *watch, bool software, const struct run_advice *ad
     if (adopts() || !(advice->wanted || is_asked_for("SLUICE_VERBOSE") || is_asked_for("SLUICE_STATS")))
         return;
     const char *verbose = getenv("SLUICE_VERBOSE"), *log = getenv("SLUICE_LOG");
-    watcher = (struct watcher){
-        .made = -1, .software = software, .verbose = verbose ? atoi(verbose) : 0, .advice = *advice};
+    watcher = (struct watcher){.made = -1,
+                               .lock = -1,
+                               .software = software,
+                               .verbose = verbose ? atoi(verbose) : 0,
+                               .advice = *advice};
     watcher.process = process_open(getpid());
     if (watcher.process < 0) return;
     if (watcher.process < 3 || pipe2(ends, O_CLOEXEC) != 0) { /* some of the standard streams are closed */
@@ -227,6 +232,7 @@ void watch_start(struct watch *watch, bool software, const struct run_advice *ad
     close(watcher.go);
     close(watcher.process);
     if (watcher.made >= 0) close(watcher.made);
+    if (watcher.lock >= 0) close(watcher.lock);
     if (watched) return;
     if (watch->folder[0]) {
         rmdir(watch->folder);

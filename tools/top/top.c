@@ -10,6 +10,7 @@
 #include "base/output.h"
 #include "tools/text/command_line.h"
 #include "tools/text/messages.h"
+#include "tools/top/leftovers.h"
 
 static const struct sl_file_kind prometheus_kind =
     SL_FILE_KIND("no metrics of sluice's", "# HELP sluice_budget_bytes");
@@ -145,6 +146,7 @@ int command_top(int argc, char **argv)
     if (!read_interval(interval, &interval_ms))
         return usage_error("--interval: %s is no number of seconds from 0.05 to 3600", interval);
     if (json && !only_once) return usage_error("--json needs --once; see sluice top --help");
+    leftovers_remove();
     if (only_once || (!top.prometheus && !(is_terminal(stdout) && is_terminal(stdin))))
         status = once(&top, json);
     else if (top.prometheus)
