@@ -81,7 +81,10 @@ void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t gi
         budget->bytes = free_bytes & ~(SL_BLOCK_BYTES - 1);
     }
     if (budget->bytes < SL_LEAST_BUDGET) {
-        sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
+        sl_log(SL_LOG_WARN,
+               "the device has %s free, too little for the least budget that sluice can keep: the budget is "
+               "8 MiB all the same",
+               free_text);
         budget->bytes = SL_LEAST_BUDGET;
     }
     SL_CHECK_ALL(sl_budget_is_valid(budget));

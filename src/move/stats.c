@@ -334,6 +334,12 @@ void sl_stats_say(const struct sl_stats *stats, void (*say)(const char *line))
     line(say, "memory: the program needed %s, was given %s, used %s; chunks of %llu MiB",
          sl_bytes_text(stats->need_bytes, need), sl_bytes_text(stats->budget_bytes, budget),
          sl_bytes_text(stats->peak_occupied_bytes, peak), (unsigned long long)(stats->chunk_bytes / SL_MIB));
+    if (stats->placed_bytes && stats->placed_bytes <= stats->budget_bytes &&
+        !sl_stats_bytes(stats->total.bytes_out))
+        line(say,
+             "fits: all of it had room in the budget, so nothing was evicted; sluice has work with less than "
+             "%s",
+             sl_bytes_text(stats->placed_bytes, need));
     if (stats->placed_bytes)
         line(say, "placed: chunks held %s for %s of data, %.1f %% of it unused",
              sl_bytes_text(stats->placed_bytes, need), sl_bytes_text(stats->placed_live_bytes, in),

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -27,6 +28,12 @@ def clean_environment(**changes):
 def sluice(*arguments, tool=TOOL, env=None, **options):
     return subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, timeout=options.pop("timeout", 60),
                           env=env or clean_environment(), **options)
+
+
+def has_driver():
+    """Whether programs of this machine find a CUDA driver."""
+    search = [sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"]
+    return subprocess.run(search, stderr=subprocess.DEVNULL, env=clean_environment()).returncode == 0
 
 
 class ToolTest(unittest.TestCase):

@@ -345,6 +345,7 @@ static void the_summary_says_what_there_was(void **state)
         text, "moved: 5 MiB in, 0 B out; 0 launches, 0 demand misses, 0 late prefetches, 2 stalls (1.500 s)");
     assert_says(text, "0 plans, 0 mispredictions, 75.0 % of 4 events predicted");
     assert_null(strstr(text, "placed"));
+    assert_null(strstr(text, "fits"));
     assert_null(strstr(text, "pinned"));
     stats.placed_bytes = 4 * SL_MIB;
     stats.placed_live_bytes = 3 * SL_MIB;
@@ -352,6 +353,10 @@ static void the_summary_says_what_there_was(void **state)
     text = saying();
     assert_says(text, "placed: chunks held 4 MiB for 3 MiB of data, 25.0 % of it unused\n");
     assert_says(text, "pinned: 1 MiB of it lay in pinned host memory");
+    assert_says(text, "fits: all of it had room in the budget, so nothing was evicted; sluice has work with "
+                      "less than 4 MiB\n");
+    SL_COUNT(&stats, bytes_out[SL_CAUSE_PLAN], 2 * SL_MIB);
+    assert_null(strstr(saying(), "fits"));
 }
 
 /* Where nothing is moved nothing is said of movements; where nothing was fed, of no part of it. */

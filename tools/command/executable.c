@@ -16,8 +16,7 @@ enum {
     SCRIPT_LINE = 256 /* of the kernel */
 };
 
-/* The file that execvp would run. False: there is none. */
-static bool find_command(const char *command, char path[PATH_MAX])
+bool executable_find(const char *command, char path[PATH_MAX])
 {
     const char *folders = getenv("PATH");
     if (strchr(command, '/') || !folders) return snprintf(path, PATH_MAX, "%s", command) < PATH_MAX;
@@ -127,7 +126,7 @@ static void read_file(const char *command, int depth, struct executable *out)
     char path[PATH_MAX], start[SCRIPT_LINE], interpreter[SCRIPT_LINE];
     struct stat at;
     Elf64_Ehdr header;
-    int fd = find_command(command, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = executable_find(command, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0) return;
     bool is_elf =
         pread(fd, &header, sizeof(header), 0) == sizeof(header) && !memcmp(header.e_ident, ELFMAG, SELFMAG);

@@ -22,6 +22,9 @@ struct executable {
  */
 void executable_read(const char *command, struct executable *out);
 
+/* Writes the path of the file that execvp would run. False: there is none. */
+bool executable_find(const char *command, char path[PATH_MAX]);
+
 /* Whether a library of this name is such a runtime of AddressSanitizer. */
 bool executable_comes_first(const char *library);
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/text.h"
@@ -9,6 +10,7 @@
 #include "profile/profile.h"
 #include "tools/command/commands.h"
 #include "tools/text/command_line.h"
+#include "tools/text/file_kind.h"
 #include "tools/text/json.h"
 #include "tools/text/messages.h"
 
@@ -179,8 +181,13 @@ int command_profile(int argc, char **argv)
     struct sl_profile profile;
     if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
     enum sl_status read = sl_profile_read(path, &profile, NULL);
+    struct stat at;
+    if (read == SL_ERR_IO && stat(path, &at) == 0 && S_ISREG(at.st_mode) && !at.st_size)
+        return failure("%s: is empty", path);
     if (read == SL_ERR_IO) return failure("cannot read %s: %s", path, strerror(errno));
-    if (read) return failure("%s: not a readable profile: %s", path, sl_status_text(read));
+    if (read)
+        return failure("%s: not a readable profile: %s%s", path, sl_status_text(read),
+                       other_file_kind(path, SL_PROFILE_MAGIC));
     defuse(&profile);
     (json ? print_json : print_text)(&profile);
     sl_profile_free(&profile);

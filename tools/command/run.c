@@ -1,4 +1,5 @@
 /* `sluice run`: sets the environment for a program under sluice, and then executes it. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -14,6 +15,7 @@
 #include "tools/command/commands.h"
 #include "tools/command/executable.h"
 #include "tools/command/places.h"
+#include "tools/command/refused.h"
 #include "tools/command/static_tls.h"
 #include "tools/command/watch.h"
 #include "tools/text/command_line.h"
@@ -26,7 +28,6 @@
 #define SOFTWARE_HELP "Use the software device softcuda instead of a GPU."
 #define ADVISE_HELP                                                                                          \
     "Record the command, and print what would help it most on stderr after its end, as sluice advise does."
-enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static void print_help(void)
 {
@@ -116,11 +117,22 @@ static int check_files(void)
     return EXIT_OK;
 }
 
+/* "8" for 8 GiB. */
+static bool is_bare_size(const char *variable, const char *value)
+{
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++)
+        if (!strcmp(sl_option_rows[i].env, variable))
+            return (sl_option_rows[i].type == TYPE_BYTES || sl_option_rows[i].type == TYPE_POWER) && *value &&
+                   !value[strspn(value, "0123456789.")];
+    return false;
+}
+
 static int set_option(const char *flag, const char *variable, const char *value)
 {
     char allowed[128];
     if (!sl_options_check(variable, value, allowed, sizeof(allowed)))
-        return usage_error("--%s %s is not allowed: it takes %s", flag, value, allowed);
+        return usage_error("--%s %s is not allowed: it takes %s%s", flag, value, allowed,
+                           is_bare_size(variable, value) ? "; without a unit it is in bytes" : "");
     if (sl_options_is_path(variable)) return set_path(flag, variable, value);
     return setenv(variable, value, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
@@ -128,7 +140,43 @@ static int set_option(const char *flag, const char *variable, const char *value)
 struct choice { /* what is not in the environment */
     bool software, advise;
     unsigned verbose;
+    struct wanted_command command;
 };
+
+/* Options of other programs of this kind, and words for the same things. */
+static const struct meant_word meant[] = {
+    {"-b", "--budget"},
+    {"--memory", "--budget"},
+    {"--mem", "--budget"},
+    {"--vram", "--budget"},
+    {"--gpu-memory", "--budget"},
+    {"--gpu-mem", "--budget"},
+    {"--device-memory", "--budget"},
+    {"--device-budget", "--budget"},
+    {"--limit", "--budget"},
+    {"--size", "--budget"},
+    {"--ram", "--host-limit"},
+    {"--host-mem", "--host-limit"},
+    {"--cpu-memory", "--host-limit"},
+    {"--cpu", "--software"},
+    {"--no-gpu", "--software"},
+    {"--gpu", "CUDA_VISIBLE_DEVICES=N before sluice"},
+    {"--gpus", "CUDA_VISIBLE_DEVICES=N before sluice"},
+    {"--device", "CUDA_VISIBLE_DEVICES=N before sluice"},
+    {"--devices", "CUDA_VISIBLE_DEVICES=N before sluice"},
+    {"-m", "sluice run -- python -m"},
+    {"-c", "sluice run -- python -c"},
+    {NULL, NULL},
+};
+
+static int unknown_option(const char *word)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+    const char *instead = find_meant(meant, name);
+    if (instead) return usage_error("unknown option %s; did you mean %s?", word, instead);
+    return unknown_word("option", word, flag_name, "sluice run");
+}
 
 /* Takes one option at argv[*at] and moves *at past it and its value. */
 static int take_option(char **argv, int *at, struct choice *choice)
@@ -151,7 +199,7 @@ static int take_option(char **argv, int *at, struct choice *choice)
     bool takes_value = false;
     if (!strncmp(word, "--", 2) && length - 2 < sizeof(flag)) memcpy(flag, word + 2, length - 2);
     const char *variable = sl_options_env_for_flag(flag, &takes_value);
-    if (!variable) return unknown_word("option", word, flag_name, "sluice run");
+    if (!variable) return unknown_option(word);
     if (!takes_value) {
         if (equals) return usage_error("--%s takes no value", flag);
         if (strcmp(flag, "verbose") != 0) return set_option(flag, variable, "1");
@@ -160,6 +208,7 @@ static int take_option(char **argv, int *at, struct choice *choice)
     }
     const char *value = equals ? equals + 1 : argv[*at] ? argv[(*at)++] : NULL;
     if (!value) return usage_error("--%s needs a value", flag);
+    if (!equals && sl_options_is_path(variable)) choice->command.option = word, choice->command.file = value;
     return set_option(flag, variable, value);
 }
 
@@ -242,6 +291,18 @@ static void print_completions(void)
     completion_print(options, SL_OPTION_COUNT + 2, OPERANDS_COMMAND);
 }
 
+/* Says what the user should know of a command that starts; returns whether there is a driver. */
+static bool look_ahead(const struct choice *choice, const struct executable *executable)
+{
+    bool driver = choice->software || dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!command_starts(choice->command.words[0])) return driver;
+    say_options_behind(&choice->command);
+    if (!driver && !executable->obstacle)
+        failure("there is no CUDA driver (libcuda.so.1), so the program runs without sluice; see sluice "
+                "doctor, or use --software");
+    return driver;
+}
+
 int command_run(int argc, char **argv)
 {
     if (completion_is_wanted()) {
@@ -258,8 +319,11 @@ int command_run(int argc, char **argv)
         status = take_option(argv, &at, &choice);
         if (status != EXIT_OK) return status;
     }
-    if (at < argc && !strcmp(argv[at], "--")) at++;
+    choice.command.separated = at < argc && !strcmp(argv[at], "--");
+    at += choice.command.separated;
+    if (at >= argc && say_taken_command(&choice.command)) return EXIT_USAGE;
     if (at >= argc) return usage_error("run: no command given; see sluice run --help");
+    choice.command.words = argv + at;
     if (choice.verbose) {
         char level[16];
         snprintf(level, sizeof(level), "%u", choice.verbose);
@@ -273,6 +337,7 @@ int command_run(int argc, char **argv)
     if (status == EXIT_OK) status = set_libraries(choice.software, &executable);
     if (status != EXIT_OK) return status;
     ask_frameworks();
+    if (refuse_unmarked_script(&choice.command)) return EXIT_CANNOT_RUN;
     if (executable.obstacle)
         failure("%s %s, so sluice cannot be preloaded; it runs without sluice", argv[at],
                 executable.obstacle);
@@ -280,7 +345,7 @@ int command_run(int argc, char **argv)
     static struct run_advice advice; /* static because its paths are long */
     advice.wanted = choice.advise;
     run_advice_begin(&advice);
-    watch_start(&watch, choice.software, &advice);
+    watch_start(&watch, look_ahead(&choice, &executable), &advice);
     if (watch.go < 0 && advice.wanted) {
         failure("no advice after the command: no process can be left behind that waits for its end");
         run_advice_cancel(&advice);
@@ -289,6 +354,5 @@ int command_run(int argc, char **argv)
     int error = errno;
     watch_cancel(&watch);
     run_advice_cancel(&advice);
-    failure("cannot run %s: %s", argv[at], strerror(error));
-    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+    return refuse_command(&choice.command, error);
 }

@@ -1,15 +1,20 @@
 /* The `sluice` command: finds and runs the subcommand. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/advise/advise_command.h"
 #include "tools/command/commands.h"
+#include "tools/command/executable.h"
+#include "tools/command/refused.h"
 #include "tools/plan/plan_command.h"
 #include "tools/rehearse/rehearse_command.h"
 #include "tools/text/command_line.h"
 #include "tools/text/completion.h"
+#include "tools/text/file_kind.h"
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
+#include "tools/text/option_flags.h"
 #include "tools/top/top.h"
 
 static const struct command {
@@ -50,8 +55,7 @@ static void print_help(void)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (commands[i].help) fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
     fputs("\nsluice help COMMAND describes a command, as sluice COMMAND --help does. sluice --version prints "
-          "the "
-          "version.\n",
+          "the version.\n",
           to);
     help_end(to);
 }
@@ -114,6 +118,54 @@ static int complete(int count, char **words)
     return command->run(names + 1, argv);
 }
 
+/* Words for what the commands do. */
+static const struct meant_word meant[] = {
+    {"exec", "run"},
+    {"start", "run"},
+    {"launch", "run"},
+    {"monitor", "top"},
+    {"ps", "top"},
+    {"watch", "top"},
+    {"status", "top"},
+    {"list", "top"},
+    {"test", "doctor"},
+    {"predict", "plan"},
+    {"simulate", "rehearse"},
+    {"record", "run --trace FILE"},
+    {"jupyter", "kernel"},
+    {"notebook", "kernel"},
+    {NULL, NULL},
+};
+
+/* A word that is no command: what it may be instead. */
+static int unknown_command(char *const *words)
+{
+    const char *word = words[0];
+    const char *about, *instead = find_meant(meant, word), *interpreter = interpreter_for(word);
+    for (size_t i = 0; trace_command_name(i, &about); i++)
+        if (!strcmp(word, trace_command_name(i, &about)))
+            return usage_error("unknown command %s; did you mean trace %s?", word, word);
+    if (instead) return usage_error("unknown command %s; did you mean %s?", word, instead);
+    if (*other_file_kind(word, NULL))
+        return usage_error("no command given for %s%s", word, other_file_kind(word, NULL));
+    char path[PATH_MAX], text[COMMAND_TEXT];
+    if (access(word, F_OK) == 0 || executable_find(word, path))
+        return usage_error("unknown command %s; to run it: sluice run -- %s%s%s", word,
+                           interpreter ? interpreter : "", interpreter ? " " : "", command_text(words, text));
+    return unknown_word("command", word, command_name, "sluice");
+}
+
+static int unknown_option(const char *word)
+{
+    char flag[32];
+    snprintf(flag, sizeof(flag), "%.*s", (int)strcspn(word, "="), word);
+    bool of_run = !strcmp(flag, "--software") || !strcmp(flag, "--advise");
+    if (of_run || (!strncmp(flag, "--", 2) && sl_options_env_for_flag(flag + 2, &(bool){false})))
+        return usage_error("unknown option %s; it is one of sluice run: sluice run %s ... COMMAND", word,
+                           word);
+    return usage_error("unknown option %s; see sluice --help", word);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) return usage_error("no command given; see sluice --help");
@@ -121,12 +173,11 @@ int main(int argc, char **argv)
     if (wants_help(argc, argv)) return flush_output(help(0, NULL));
     if (!strcmp(name, "help")) return flush_output(help(argc - 2, argv + 2));
     if (!strcmp(name, "complete")) return flush_output(complete(argc - 2, argv + 2));
-    if (!strcmp(name, "--version")) {
+    if (!strcmp(name, "--version") || !strcmp(name, "-V") || !strcmp(name, "version")) {
         puts("sluice " SLUICE_VERSION);
         return flush_output(EXIT_OK);
     }
     const struct command *command = find_command(name);
     if (command) return flush_output(command->run(argc - 1, argv + 1));
-    if (name[0] == '-') return usage_error("unknown option %s; see sluice --help", name);
-    return unknown_word("command", name, command_name, "sluice");
+    return name[0] == '-' ? unknown_option(name) : unknown_command(argv + 1);
 }

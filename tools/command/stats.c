@@ -6,6 +6,7 @@
 #include "tools/command/commands.h"
 #include "tools/command/live.h"
 #include "tools/text/command_line.h"
+#include "tools/text/file_kind.h"
 #include "tools/text/messages.h"
 
 static void print_line(const char *line)
@@ -43,8 +44,13 @@ int command_stats(int argc, char **argv)
     struct sl_live_record *record;
     if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
     enum sl_status read = sl_live_read(path, &record);
+    if (read == SL_ERR_IO && path[strspn(path, "0123456789")] == 0)
+        return failure("stats takes a file, and there is none named %s; sluice top %s shows a process", path,
+                       path);
     if (read == SL_ERR_IO) return failure("cannot read %s: %s", path, strerror(errno));
-    if (read) return failure("%s: not readable statistics of a run: %s", path, sl_status_text(read));
+    if (read)
+        return failure("%s: not readable statistics of a run: %s%s", path, sl_status_text(read),
+                       other_file_kind(path, SL_LIVE_MAGIC));
     if (json)
         sl_stats_print(stdout, (const struct sl_stats *[]){&record->stats}, 1, false);
     else

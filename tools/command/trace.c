@@ -1,6 +1,7 @@
 /* `sluice trace`: finds and runs its subcommand. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/command/commands.h"
 #include "tools/report/trace_diff.h"
@@ -43,6 +44,17 @@ static const char *command_name(size_t index)
     return trace_command_name(index, &(const char *){NULL});
 }
 
+/* Words for what these commands do. */
+static const struct meant_word meant[] = {
+    {"show", "info"},       {"view", "info"},      {"print", "info"},
+    {"summary", "info"},    {"stats", "info"},     {"open", "report"},
+    {"html", "report"},     {"page", "report"},    {"compare", "diff"},
+    {"perfetto", "export"}, {"chrome", "export"},  {"convert", "export"},
+    {"csv", "export"},      {"memory", "chunks"},  {"launches", "kernels"},
+    {"verify", "check"},    {"stalls", "kernels"}, {"allocations", "sites"},
+    {NULL, NULL},
+};
+
 static void print_help(void)
 {
     FILE *to = help_begin();
@@ -71,5 +83,9 @@ int command_trace(int argc, char **argv)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (!strcmp(commands[i].name, argv[1])) return commands[i].run(argc - 1, argv + 1);
     if (argv[1][0] == '-') return usage_error("unknown option %s; see sluice trace --help", argv[1]);
+    if (access(argv[1], F_OK) == 0)
+        return usage_error("trace: no command given for %s; try sluice trace info %s", argv[1], argv[1]);
+    const char *instead = find_meant(meant, argv[1]);
+    if (instead) return usage_error("unknown trace command %s; did you mean %s?", argv[1], instead);
     return unknown_word("trace command", argv[1], command_name, "sluice trace");
 }

@@ -1,7 +1,6 @@
 #include "tools/command/watch.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,7 +30,7 @@ struct watcher {
     const char *folder;    /* empty: only `file` */
     char file[PATH_MAX], log[PATH_MAX];
     int verbose;
-    bool software;
+    bool driver;
     struct run_advice advice;
 };
 
@@ -103,10 +102,11 @@ static bool was_used(const struct watcher *watcher)
 
 static void say_unused(const struct watcher *watcher)
 {
+    if (!watcher->driver && !watcher->log[0]) return; /* stderr has it from the start */
     sl_log_open(watcher->verbose, watcher->log);
-    bool driver = watcher->software || dlopen("libcuda.so.1", RTLD_LAZY) != NULL;
-    sl_log(SL_LOG_INFO, driver ? "the program made no CUDA context: sluice had nothing to do"
-                               : "there is no CUDA driver (libcuda.so.1): the program ran without sluice");
+    sl_log(SL_LOG_INFO, watcher->driver
+                            ? "the program made no CUDA context: sluice had nothing to do"
+                            : "there is no CUDA driver (libcuda.so.1): the program ran without sluice");
 }
 
 /* --- the process */
@@ -204,7 +204,7 @@ static bool start(struct watcher *watcher)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void watch_start(struct watch *watch, bool software, const struct run_advice *advice)
+void watch_start(struct watch *watch, bool driver, const struct run_advice *advice)
 {
     static struct watcher watcher; /* static because its paths are long */
     int ends[2];
@@ -212,11 +212,8 @@ void watch_start(struct watch *watch, bool software, const struct run_advice *ad
     if (adopts() || !(advice->wanted || is_asked_for("SLUICE_VERBOSE") || is_asked_for("SLUICE_STATS")))
         return;
     const char *verbose = getenv("SLUICE_VERBOSE"), *log = getenv("SLUICE_LOG");
-    watcher = (struct watcher){.made = -1,
-                               .lock = -1,
-                               .software = software,
-                               .verbose = verbose ? atoi(verbose) : 0,
-                               .advice = *advice};
+    watcher = (struct watcher){
+        .made = -1, .lock = -1, .driver = driver, .verbose = verbose ? atoi(verbose) : 0, .advice = *advice};
     watcher.process = process_open(getpid());
     if (watcher.process < 0) return;
     if (watcher.process < 3 || pipe2(ends, O_CLOEXEC) != 0) { /* some of the standard streams are closed */

@@ -18,9 +18,9 @@ struct watch {
 
 /* Starts a watcher of this process if a report or advice is requested, and sets SLUICE_LIVE. If it cannot
  * start, the command runs without it, for example as the first process of a container, which adopts orphaned
- * processes.
+ * processes. `driver`: there is one for the command.
  */
-void watch_start(struct watch *watch, bool software, const struct run_advice *advice);
+void watch_start(struct watch *watch, bool driver, const struct run_advice *advice);
 
 /* This process could not become the command. */
 void watch_cancel(struct watch *watch);

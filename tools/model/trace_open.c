@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "tools/text/file_kind.h"
 #include "tools/text/messages.h"
 
 int open_trace(const char *path, struct sl_trace_reader **out)
@@ -15,7 +16,9 @@ int open_trace(const char *path, struct sl_trace_reader **out)
     struct stat file;
     if (status == SL_ERR_IO && stat(path, &file) == 0 && S_ISFIFO(file.st_mode))
         return failure("%s: is a pipe; a trace with a limit cannot be read from a pipe", path);
-    return failure("%s: %s", path, problem.text);
+    const char *kind = status == SL_ERR_FORMAT ? other_file_kind(path, SLUICE_TRACE_MAGIC) : "";
+    if (!strcmp(problem.text, SL_TRACE_NO_TRACE) && !*kind) kind = "; sluice run --trace FILE records one";
+    return failure("%s: %s%s", path, problem.text, kind);
 }
 
 int end_status(const char *path, const struct sl_trace_problem *problem)

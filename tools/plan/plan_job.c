@@ -68,11 +68,12 @@ static int prepare(const char *who, struct plan_job *job)
     case PLAN_READY:
         return EXIT_OK;
     case PLAN_NOT_ONE_JOB:
-        return failure(
-            "the traces have no collectives in common: they do not belong to the ranks of one job");
+        return failure("the traces have no collectives in common: they do not belong to the ranks of one "
+                       "job; sluice trace diff compares two runs");
     case PLAN_NO_ITERATION:
         return job->count == 1
-                   ? failure("%s: the trace has no complete iteration of the program", job->paths[0])
+                   ? failure("%s: the trace has no complete iteration of the program; record more steps",
+                             job->paths[0])
                    : failure("no complete iteration is in all of the traces");
     case PLAN_NO_MEMORY:
         break;

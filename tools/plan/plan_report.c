@@ -207,6 +207,20 @@ static void print_left(const struct replay_result *result)
     if (all) puts(".");
 }
 
+/* Nothing is predicted of budgets in which all of the program fits. */
+static void print_too_large(const struct predictions *predictions)
+{
+    char budget[SL_BYTES_TEXT];
+    for (size_t i = 0; i < predictions->count; i++) {
+        const struct prediction *one = &predictions->at[i];
+        if (one->setting.budget_bytes <= one->need_bytes || one->need_bytes <= replay_least_budget())
+            continue;
+        printf("\nThe program fits into %s, so sluice moves nothing there.\n",
+               sl_bytes_text(one->setting.budget_bytes, budget));
+        return;
+    }
+}
+
 static void print_least(const struct prediction *least)
 {
     char budget[SL_BYTES_TEXT], chunk[SL_BYTES_TEXT], rest[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
@@ -257,6 +271,7 @@ bool plan_print_text(const struct plan_report *report)
     print_waste(report);
     print_program(report);
     print_meetings(report);
+    print_too_large(report->predictions);
     if (report->least) print_least(report->least);
     return true;
 }

@@ -33,6 +33,12 @@ int failure(const char *format, ...)
     return EXIT_FAILED;
 }
 
+const char *find_meant(const struct meant_word *list, const char *word)
+{
+    while (list->word && strcmp(list->word, word) != 0) list++;
+    return list->instead;
+}
+
 int unknown_word(const char *what, const char *word, const char *(*words)(size_t index), const char *command)
 {
     size_t best = 0;

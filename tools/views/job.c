@@ -79,8 +79,7 @@ int job_open(struct job *job)
         if (status != EXIT_OK) return status;
         job->opened++;
     }
-    for (size_t r = 0; r < job->count; r++)
-        sl_defuse(job->paths[r]); /* used only for display from here on */
+    for (size_t r = 0; r < job->count; r++) sl_defuse(job->paths[r]); /* used only for display from here on */
     status = refuse_twice(job);
     if (status != EXIT_OK) return status;
     if (!put_in_order(job) ||
@@ -90,10 +89,21 @@ int job_open(struct job *job)
     return EXIT_OK;
 }
 
+static bool has_no_collectives(const struct meetings *meetings, size_t count)
+{
+    for (size_t r = 0; r < count; r++)
+        if (meetings->ranks[r].cut || meetings->ranks[r].count) return false;
+    return true;
+}
+
 int job_check(const struct job *job)
 {
     const struct meetings *meetings = &job->meetings;
     int status = EXIT_OK;
+    if (has_no_collectives(meetings, job->count))
+        return failure(
+            "the traces have no collectives, so they are not of the ranks of one job; sluice trace "
+            "diff compares two runs");
     for (size_t r = 0; r < job->count; r++) {
         if (meetings->ranks[r].cut)
             status = failure("%s: %zu collectives follow lost records and are not compared", job->paths[r],
@@ -102,7 +112,8 @@ int job_check(const struct job *job)
             status = failure("%s: the trace has no collectives", job->paths[r]);
     }
     if (status == EXIT_OK && !meetings->shared)
-        status = failure("the traces have no communicator in common: they do not belong to one job");
+        status = failure("the traces have no communicator in common: they do not belong to one job; sluice "
+                         "trace diff compares two runs");
     if (meetings->unlike)
         status = failure("%" PRIu64 " communicators: the ranks' collectives differ from some point on, and "
                          "are compared up to that point",
