@@ -308,25 +308,39 @@ class Top(ToolTest):
     def folders(self):
         return {path for path in pathlib.Path(SHM).glob("sluice-??????") if path.is_dir()}
 
-    def test_a_look_removes_what_the_killed_left(self):
-        """Also the folder that their watcher would have removed, which was killed, too."""
+    def start_watched(self):
+        """The program, the process id of its watcher, and their folder."""
         adopt_orphans()
         before = self.folders()
         program = self.start("-v")
         after_step(program, 2)
-        (folder,) = self.folders() - before
         (watcher,) = (int(child) for child in pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
                       if pathlib.Path(f"/proc/{child}/comm").read_text() == "sluice-watch\n")
-        aged = [folder, *folder.iterdir()]
-        for path in aged:
-            os.utime(path, (0, 0))
-        sluice("top", "--once")
-        self.assertTrue(all(path.exists() for path in aged), "it is watched")
-        os.kill(watcher, signal.SIGKILL)
-        os.waitpid(watcher, 0)
+        (folder,) = (path for path in self.folders() - before if (path / str(program.pid)).exists())
+        return program, watcher, folder
+
+    def test_a_look_leaves_what_a_watcher_will_report(self):
+        program, watcher, folder = self.start_watched()
+        os.kill(watcher, signal.SIGSTOP)
+        os.waitid(os.P_PID, watcher, os.WSTOPPED | os.WNOWAIT)
+        program.kill()
+        program.wait()
         os.utime(folder, (0, 0))
         sluice("top", "--once")
-        self.assertTrue(all(path.exists() for path in aged), "its process is running")
+        os.kill(watcher, signal.SIGCONT)
+        self.assertIn("memory: the program needed", program.communicate(timeout=60)[1])
+        os.waitpid(watcher, 0)
+        self.assertFalse(folder.exists())
+
+    def test_a_look_removes_what_the_killed_left(self):
+        """Also the folder that their watcher would have removed, which was killed, too."""
+        program, watcher, folder = self.start_watched()
+        os.kill(watcher, signal.SIGKILL)
+        os.waitpid(watcher, 0)
+        live = folder / str(program.pid)
+        os.utime(folder, (0, 0))
+        sluice("top", "--once")
+        self.assertTrue(live.exists(), "its process is running")
         program.kill()
         program.wait()
         (folder / "letter").write_text("a letter")
