@@ -262,16 +262,17 @@ void sl_sample_end(struct sl_sampling *sampling, struct sl_sample *sample, const
 
 /* --- stall */
 
-static void settle(struct sl_sampling *sampling, struct sl_stall *stall)
+/* Returns how long it was, 0 if that is not known. */
+static uint64_t settle(struct sl_sampling *sampling, struct sl_stall *stall)
 {
     const struct sl_backend *backend = &sampling->core->backend;
     struct sl_link_direction *in = &sampling->core->migrator.in;
     uint64_t sequence = stall->in_sequence;
     stall->in_sequence = 0;
-    if (!sl_link_direction_has_event(in, sequence)) return;
+    if (!sl_link_direction_has_event(in, sequence)) return 0;
     uint64_t ns =
         backend->event_elapsed_ns(backend->self, stall->reached, sl_link_direction_event(in, sequence));
-    if (!ns) return;
+    if (!ns) return 0;
     struct sl_counts *counts[] = {&sampling->core->stats.total,
                                   &sampling->core->stats.iterations[stall->iteration]};
     for (int i = 0; i < 2; i++) {
@@ -280,6 +281,7 @@ static void settle(struct sl_sampling *sampling, struct sl_stall *stall)
     }
     sl_record(&sampling->core->recorder,
               (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
+    return ns;
 }
 
 /* Makes the first stall of a step the mark, unless the mark is newer. The stall's entry gets the event of the
@@ -300,13 +302,16 @@ static bool set_mark(struct sl_sampling *sampling, struct sl_stall *stall, uint3
     return true;
 }
 
-static void note_recent(struct sl_stalls *stalls, const struct sl_counts *counts, uint32_t steps)
+/* `stall_ns`: of the launches between the last two marks. What else was counted meanwhile is near to that. */
+static void note_recent(struct sl_stalls *stalls, const struct sl_counts *counts, uint32_t steps,
+                        uint64_t stall_ns)
 {
     struct sl_counts total, since;
     sl_words_copy(&total, counts, sizeof total);
     sl_counts_since(&since, &total, &stalls->mark.total);
     stalls->mark.total = total;
-    stalls->step_stall_ns = stalls->step_ns ? since.stall_ns / steps : 0;
+    since.stall_ns = stall_ns;
+    stalls->step_stall_ns = stalls->step_ns ? stall_ns / steps : 0;
     if (!stalls->step_ns) return; /* it is the first mark */
     uint64_t *sums = (uint64_t *)&stalls->recent;
     const uint64_t *more = (const uint64_t *)&since;
@@ -323,6 +328,7 @@ void sl_stalls_settle(struct sl_sampling *sampling)
     sl_stream passed = NULL;
     bool any = false, marked = false;
     uint32_t steps = 0;
+    uint64_t ns[2] = {0, 0}; /* of launches by whether they come before the new mark */
     for (uint32_t i = 1; i <= SL_STALLS; i++) {
         struct sl_stall *stall = &stalls->at[(stalls->next - i) % SL_STALLS];
         if (!stall->in_sequence) continue;
@@ -332,11 +338,14 @@ void sl_stalls_settle(struct sl_sampling *sampling)
         any = true;
         if (!sl_migrator_done(&sampling->core->migrator, &sampling->core->migrator.in, stall->in_sequence))
             continue;
-        settle(sampling, stall);
+        ns[marked] += settle(sampling, stall);
         if (stall->first && !marked) marked = set_mark(sampling, stall, &steps);
     }
-    if (!marked) return;
-    note_recent(stalls, &sampling->core->stats.total, steps);
+    if (marked) {
+        note_recent(stalls, &sampling->core->stats.total, steps, stalls->behind_mark_ns + ns[true]);
+        stalls->behind_mark_ns = 0;
+    }
+    stalls->behind_mark_ns += ns[false];
 }
 
 void sl_stalls_step(struct sl_sampling *sampling)

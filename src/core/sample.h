@@ -49,9 +49,10 @@ struct sl_stalls {
     } mark;
     struct sl_counts recent; /* between marks; the older, the less it counts */
     uint64_t recent_ns;
-    /* Between the last two marks, for each step: its duration, and the stalls settled meanwhile; 0: unknown.
-     */
+    /* Between the last two marks, for each step: its duration, and the stalls of the launches between them;
+     * 0: unknown. The stalls of one stream are no longer than the steps. */
     uint64_t step_ns, step_stall_ns;
+    uint64_t behind_mark_ns; /* settled stalls of launches from the mark on */
 };
 
 struct sl_sampling {

@@ -332,7 +332,26 @@ static void steps_that_end_unseen_are_a_mean(void **state)
     launch(7000, fetch(7030)); /* the third step after the first */
     settle_at(9000);
     assert_int_equal(core.sampling.stalls.step_ns, 2000);
-    assert_int_equal(core.sampling.stalls.step_stall_ns, 30);
+    assert_int_equal(core.sampling.stalls.step_stall_ns, (100 + 60) / 3); /* not the 30 of the next step */
+}
+
+/* Else stalls would be more than the step: those of another step that are known at the same time. */
+static void stalls_are_those_of_the_steps_that_were_timed(void **state)
+{
+    (void)state;
+    sl_stalls_step(&core.sampling);
+    launch(1000, fetch(1900));
+    settle_at(1500);
+    launch(1910, fetch(1990));
+    sl_stalls_step(&core.sampling);
+    launch(2000, fetch(2900));
+    settle_at(2950); /* both steps at once */
+    assert_int_equal(core.sampling.stalls.step_ns, 0);
+    sl_stalls_step(&core.sampling);
+    launch(3000, fetch(3010));
+    settle_at(3010);
+    assert_int_equal(core.sampling.stalls.step_ns, 1000);
+    assert_int_equal(core.sampling.stalls.step_stall_ns, 900);
 }
 
 /* The first stall of an earlier step ends after that of a later one: its stream is behind. */
@@ -373,6 +392,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_is_measured_by_its_stalls, begin, end),
         cmocka_unit_test_setup_teardown(recent_steps_are_remembered, begin, end),
         cmocka_unit_test_setup_teardown(steps_that_end_unseen_are_a_mean, begin, end),
+        cmocka_unit_test_setup_teardown(stalls_are_those_of_the_steps_that_were_timed, begin, end),
         cmocka_unit_test_setup_teardown(an_earlier_step_is_no_mark, begin, end),
         cmocka_unit_test_setup_teardown(what_is_not_measured_is_counted, begin, end),
         cmocka_unit_test_setup_teardown(without_an_event_it_waits_all_the_same, begin, end),
