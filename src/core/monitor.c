@@ -191,8 +191,8 @@ static void name_difference(struct sl_core *core)
     if (!monitor->differs) return;
     monitor->differs = false;
     SET(mispredicted_ns, stats->updated_ns);
-    sl_decision_name(&core->scanner, monitor->expected, stats->expected, sizeof(stats->expected));
-    sl_decision_name(&core->scanner, monitor->came, stats->came, sizeof(stats->came));
+    sl_decision_names(&core->scanner, monitor->expected, monitor->came, stats->expected, stats->came,
+                      sizeof(stats->came));
 }
 
 /* Precondition: the core is shown, and was observed. */

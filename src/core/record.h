@@ -54,6 +54,7 @@ void sl_record_end(struct sl_recorder *recorder, const struct sl_stats *stats,
 char *sl_record_command(void);
 
 /* --- decisions of the core and their reasons, for the trace and, with SLUICE_VERBOSE=2, for the log
+ * (decisions.c)
  *
  * Any thread may call, except where it says otherwise. */
 
@@ -76,8 +77,10 @@ void sl_decision_plan_discarded(enum sl_cancel_reason why, sl_tick first, uint64
 void sl_decision_misprediction(const struct sl_scanner *scanner, sl_tick tick, sl_symbol expected,
                                sl_symbol came);
 
-/* Writes the name of a symbol's kernel, or what else it is, cut to `bytes`. Caller holds the order lock. */
-void sl_decision_name(const struct sl_scanner *scanner, sl_symbol symbol, char *out, size_t bytes);
+/* Writes what was expected and what came, by the names of kernels or what else it is, and by what tells them
+ * apart if that is not the kernel. Names are cut to texts of `bytes` bytes. Caller holds the order lock. */
+void sl_decision_names(const struct sl_scanner *scanner, sl_symbol expected, sl_symbol came,
+                       char *expected_text, char *came_text, size_t bytes);
 
 /* `candidates` of `resident` chunks may be evicted for launch `tick`: chunk `first` first, which launch
  * `last_use` used last. */

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "core_fixture.h"
 #include "trace/events.h"
 #include "trace_file.h"
@@ -155,6 +156,51 @@ static void a_misprediction_says_what_differs(void **state)
             "an allocation of 2097152 bytes (slot 48) came, expected was first");
 }
 
+/* What `sluice top` shows of it. */
+static void tell(void (*happen)(void))
+{
+    struct sl_core *core = sl_core_running();
+    happen();
+    sl_monitor_update(core);
+    sl_log(SL_LOG_DEBUG, "shown: %s; expected %s.", core->stats.came, core->stats.expected);
+}
+static void tell_another_block(void)
+{
+    tell(another_block);
+}
+static void tell_a_copy(void)
+{
+    tell(a_copy);
+}
+static void copy_in_circles(void)
+{
+    for (int round = 0; round < ROUNDS; round++)
+        for (int b = 0; b < BLOCKS; b++) set_or_copy(SL_LAUNCH_COPY, blocks[b], 2 * SL_MIB);
+    set_or_copy(SL_LAUNCH_COPY, blocks[2], 2 * SL_MIB);
+}
+static void tell_another_copy(void)
+{
+    tell(copy_in_circles);
+}
+
+/* "A copy came, expected was a copy" would say nothing. */
+static void what_came_is_told_from_what_was_expected(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*happen)(void);
+        const char *line;
+    } cases[] = {{tell_another_block, "shown: first, slot 1 (2 MiB); expected first, slot 0 (2 MiB)."},
+                 {tell_a_copy, "shown: a copy, slot 0 (2 MiB); expected first."},
+                 {tell_another_copy, "shown: a copy, slot 2 (2 MiB); expected a copy, slot 0 (2 MiB)."}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct trace_content trace = run_with(cases[i].happen);
+        if (!strstr(log_text(), cases[i].line)) print_error("%s", strstr(log_text(), "shown"));
+        assert_non_null(strstr(log_text(), cases[i].line));
+        trace_content_free(&trace);
+    }
+}
+
 static void what_exceeds_the_budget_is_named(void **state)
 {
     (void)state;
@@ -205,6 +251,7 @@ int main(void)
         cmocka_unit_test(plans_say_why_they_are_begun),
         cmocka_unit_test(another_grid_is_no_misprediction),
         cmocka_unit_test(a_misprediction_says_what_differs),
+        cmocka_unit_test(what_came_is_told_from_what_was_expected),
         cmocka_unit_test(what_exceeds_the_budget_is_named),
         cmocka_unit_test(plans_go_on_or_are_discarded),
         cmocka_unit_test(numbers_without_a_text_are_no_harm),
