@@ -18,8 +18,8 @@
 
 enum { BLOCKS = 48, ROUNDS = 12 }; /* 96 MiB; the budget is 64 */
 
-static const uint32_t offsets[] = {0}, sizes[] = {8};
-static const struct sl_host_kernel first = {"first", 1, offsets, sizes},
+static const uint32_t offsets[] = {0, 8}, sizes[] = {8, 8};
+static const struct sl_host_kernel pair = {"pair", 2, offsets, sizes}, first = {"first", 1, offsets, sizes},
                                    second = {"second", 1, offsets, sizes};
 static char trace_path[] = "/tmp/test-decide-XXXXXX", log_path[] = "/tmp/test-decide-log-XXXXXX";
 static uint64_t blocks[BLOCKS];
@@ -178,6 +178,21 @@ static void copy_in_circles(void)
         for (int b = 0; b < BLOCKS; b++) set_or_copy(SL_LAUNCH_COPY, blocks[b], 2 * SL_MIB);
     set_or_copy(SL_LAUNCH_COPY, blocks[2], 2 * SL_MIB);
 }
+static void launch_pair(int one, int other)
+{
+    void *parameters[] = {&blocks[one], &blocks[other]};
+    core_launch(core_kernel(&pair, parameters, 1));
+}
+static void pairs_in_circles(void)
+{
+    for (int round = 0; round < ROUNDS; round++)
+        for (int b = 0; b < BLOCKS; b++) launch_pair(b, b);
+    launch_pair(0, 3);
+}
+static void tell_another_pair(void)
+{
+    tell(pairs_in_circles);
+}
 static void tell_another_copy(void)
 {
     tell(copy_in_circles);
@@ -192,6 +207,7 @@ static void what_came_is_told_from_what_was_expected(void **state)
         const char *line;
     } cases[] = {{tell_another_block, "shown: first, slot 1 (2 MiB); expected first, slot 0 (2 MiB)."},
                  {tell_a_copy, "shown: a copy, slot 0 (2 MiB); expected first."},
+                 {tell_another_pair, "shown: pair, slot 3 (2 MiB); expected pair, slot 0 (2 MiB)."},
                  {tell_another_copy, "shown: a copy, slot 2 (2 MiB); expected a copy, slot 0 (2 MiB)."}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct trace_content trace = run_with(cases[i].happen);
