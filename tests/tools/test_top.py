@@ -364,23 +364,46 @@ class Top(ToolTest):
         if child == 0:
             os.execve(TOOL, [TOOL, "top", "--interval", "0.1", str(program.pid)],
                       clean_environment(TERM="xterm-256color", LINES="30", COLUMNS="100", LC_ALL=locale))
-        shown, keys = b"", iter([b"j", b"k", b" ", b"p", b"q"])
+        shown, keys = b"", iter([b"?", b"x", b"j", b"k", b" ", b"p", b"q"])
         while select.select([terminal], [], [], 60)[0]:
             try:
                 part = os.read(terminal, 1 << 16)
             except OSError:
                 break
             shown += part
-            if f"{mark} unused".encode() in shown or b"unused " in shown:
+            if f"{mark} unused".encode() in shown or b"unused " in shown or b"any key leaves" in shown:
                 os.write(terminal, next(keys, b"q"))
         _, status = os.waitpid(child, 0)
         os.close(terminal)
         self.assertEqual(status, 0)
         self.assertIn(b"sluice top", shown)
         self.assertIn(b"paused", shown)
+        self.assertIn(b"any key leaves", shown)
         self.assertIn(f"{mark} unused".encode(), shown)
         self.assertIn(b"\x1b[?1049l", shown)  # the terminal is as it was
         self.assertIsNone(program.poll())
+
+    def test_a_program_that_has_ended_is_still_shown(self):
+        program = self.start()
+        after_step(program, 1)
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execve(TOOL, [TOOL, "top", "--interval", "0.1", str(program.pid)],
+                      clean_environment(TERM="xterm-256color", LINES="24", COLUMNS="80", LC_ALL="C"))
+        shown, keys = b"", iter([b"q"])
+        while select.select([terminal], [], [], 60)[0]:
+            try:
+                shown += os.read(terminal, 1 << 16)
+            except OSError:
+                break
+            if b"policy plan" in shown and program.returncode is None:
+                program.kill()
+                program.wait()
+            if b" ended just now" in shown:
+                os.write(terminal, next(keys, b""))
+        os.waitpid(child, 0)
+        os.close(terminal)
+        self.assertRegex(shown.decode(), rf"{program.pid} gpt ended just now, after \d+ steps; it needed [\d.]+ MiB")
 
     def test_wrong_use(self):
         for value in ("0", "-1", "nan", "1s", "", "99999999"):

@@ -67,12 +67,14 @@ bool runs_look(struct runs *runs, const char *folder, char **names, size_t name_
     sl_monitor_list(folder, add, &search);
     if (runs->count) qsort(runs->all, runs->count, sizeof(*runs->all), by_process);
     runs->looked_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    past_note(&runs->past, runs->all, runs->count, runs->looked_ns);
     return !runs->no_memory;
 }
 
 void runs_free(struct runs *runs)
 {
     free(runs->all);
+    past_free(&runs->past);
     *runs = (struct runs){0};
 }
 
@@ -88,10 +90,12 @@ uint64_t run_other_ns(const struct sl_stats *figures)
                : 0;
 }
 
-double run_speed(const struct sl_stats *figures, const _Atomic uint64_t by_cause[SL_STATS_CAUSES])
+double run_speed(const struct sl_stats *figures, bool in)
 {
-    uint64_t step_ns = figures->device_step_ns ? figures->device_step_ns : figures->step_time_ns;
-    return run_has_step(figures) ? 1e9 * (double)sl_stats_bytes(by_cause) / (double)step_ns : 0;
+    bool by_device = figures->device_step_ns && figures->recent_ns;
+    const struct sl_counts *counts = by_device ? &figures->recent : &figures->step;
+    uint64_t ns = by_device ? figures->recent_ns : figures->step_time_ns;
+    return ns ? 1e9 * (double)sl_stats_bytes(in ? counts->bytes_in : counts->bytes_out) / (double)ns : 0;
 }
 
 const char *run_plan_text(const struct sl_stats *figures)

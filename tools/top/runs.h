@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "tools/top/page.h"
+#include "tools/top/past.h"
 
 struct runs {
     struct sl_monitor_record *all; /* by process */
@@ -13,6 +13,7 @@ struct runs {
     uint32_t others; /* programs of sluice's other versions, which cannot be read; 0 if `names` are given */
     uint64_t looked_ns; /* CLOCK_MONOTONIC */
     bool no_memory;
+    struct past past;
 };
 
 /* Reads the pages in `folder` anew. `names`: only processes with one
@@ -28,8 +29,9 @@ bool run_has_step(const struct sl_stats *figures);
 /* The part of the last step in which no stream stalled, by the device's clock. Stalls of several streams add
  * up, so it may be less. */
 uint64_t run_other_ns(const struct sl_stats *figures);
-/* Bytes a second over the last step, by the device's clock if that is known; 0 without one. */
-double run_speed(const struct sl_stats *figures, const _Atomic uint64_t by_cause[SL_STATS_CAUSES]);
+/* Bytes a second of a direction over some of the last steps, by the device's clock; or, where no launch waits
+ * and that is not known, over the last step by the host's. 0 before a step has ended. */
+double run_speed(const struct sl_stats *figures, bool in);
 /* One word: "followed". */
 const char *run_plan_text(const struct sl_stats *figures);
 

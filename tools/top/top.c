@@ -68,10 +68,14 @@ static void print_once(struct top *top)
     unsigned width = terminal_width(stdout);
     top_write_lines(&lines, &top->runs, width < LEAST_WIDTH ? LEAST_WIDTH : width, has_unicode());
     for (uint32_t i = 0; i < lines.count; i++) {
-        const char *text = lines.all[i].text;
-        size_t bytes = is_terminal(stdout) ? text_prefix(text, width) : strlen(text);
-        printf("%s%.*s%s\n", style_text(stdout, lines.all[i].style), (int)bytes, text,
-               style_text(stdout, STYLE_NONE));
+        const struct top_line *line = &lines.all[i];
+        size_t columns = text_columns(line->text),
+               gap = line->right_at > columns ? line->right_at - columns : 0;
+        const char *end = style_text(stdout, STYLE_NONE);
+        printf("%s%s%s", style_text(stdout, line->style), line->text, end);
+        if (line->right[0])
+            printf("%*s%s%s%s", (int)gap, "", style_text(stdout, line->right_style), line->right, end);
+        putchar('\n');
     }
     top_lines_free(&lines);
 }
@@ -130,7 +134,7 @@ int command_top(int argc, char **argv)
         .about =
             "Shows the user's running programs that sluice manages, all or the named ones: memory, steps, "
             "copies, misses and the plan. Looking and quitting never disturb them. SLUICE_TOP=off in a "
-            "program's environment hides it. Keys: q quits, space pauses, arrows scroll.\n"
+            "program's environment hides it. Keys: q quits, space pauses, arrows scroll, ? explains.\n"
             "lasting: allocated before the last whole step (parameters, optimizer state); idle: the same, "
             "and no "
             "launch has used its chunks since that step began; temporary: allocated later (activations); "

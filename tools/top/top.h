@@ -11,16 +11,22 @@ int command_top(int argc, char **argv);
 
 /* Lines of a screen. Zero it; a line that finds no memory is left out. */
 struct top_line {
-    enum terminal_style style;
-    char text[320];
+    enum terminal_style style, right_style;
+    char text[320], right[320]; /* `right`, if it is not "", begins at column `right_at` */
+    unsigned right_at;
 };
 struct top_lines {
     struct top_line *all;
     uint32_t count, room;
+    unsigned width;
+    bool unicode;
 };
-/* Replaces the lines. `width`: of the bar, at least 40 columns; longer lines are not cut. */
+/* Replaces the lines: all figures of each program, in two columns if there is room; in front of them, if
+ * there are several, a line for each; and those that have ended. `width`: at least 40 columns. */
 void top_write_lines(struct top_lines *lines, const struct runs *runs, unsigned width, bool unicode);
 void top_lines_free(struct top_lines *lines);
+/* Replaces them by the help of the screen. */
+void top_write_keys(struct top_lines *lines, unsigned width);
 
 void top_write_json(FILE *to, const struct runs *runs);
 

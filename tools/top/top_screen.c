@@ -12,7 +12,7 @@ enum { LEAST_COLUMNS = 40, LEAST_LINES = 4 };
 struct screen {
     struct top_lines lines;
     unsigned first; /* line at the top */
-    bool paused, unicode;
+    bool paused, unicode, helps;
 };
 
 /* curses writes characters of several bytes only in a locale that has them. */
@@ -45,25 +45,40 @@ static void start_colours(void)
     for (short style = STYLE_RED; style <= STYLE_CYAN; style++) init_pair(style, colours[style], -1);
 }
 
+static void draw_line(int row, unsigned column, enum terminal_style style, const char *text)
+{
+    if (column >= (unsigned)COLS) return;
+    attrset(attribute_of(style));
+    mvaddnstr(row, (int)column, text, (int)text_prefix(text, (size_t)COLS - column));
+    attrset(A_NORMAL);
+}
+
+static const char *title_of(const struct screen *screen)
+{
+    if (screen->helps) return "sluice top, help   any key leaves";
+    return screen->paused ? "sluice top, paused   q quit  space go on  arrows scroll  ? help"
+                          : "sluice top   q quit  space pause  arrows scroll  ? help";
+}
+
 static void draw(struct screen *screen, const struct runs *runs)
 {
-    unsigned shown = LINES > 2 ? (unsigned)LINES - 2 : 0;
-    top_write_lines(&screen->lines, runs, (unsigned)(COLS > LEAST_COLUMNS ? COLS : LEAST_COLUMNS),
-                    screen->unicode);
+    unsigned shown = LINES > 1 ? (unsigned)LINES - 1 : 0, width = (unsigned)COLS;
+    if (width < LEAST_COLUMNS) width = LEAST_COLUMNS;
+    if (screen->helps)
+        top_write_keys(&screen->lines, width);
+    else
+        top_write_lines(&screen->lines, runs, width, screen->unicode);
     unsigned count = screen->lines.count, last = count > shown ? count - shown : 0;
     if (screen->first > last) screen->first = last;
     erase();
     attron(A_REVERSE);
-    mvprintw(0, 0, "%-*.*s", COLS, COLS,
-             screen->paused ? "sluice top, paused   q quit  space go on  arrows scroll"
-                            : "sluice top   q quit  space pause  arrows scroll");
+    mvprintw(0, 0, "%-*.*s", COLS, COLS, title_of(screen));
     attroff(A_REVERSE);
     if (!count) mvaddnstr(2, 0, "No managed program of this user is running.", COLS);
     for (unsigned i = 0; i < shown && screen->first + i < count; i++) {
         const struct top_line *line = &screen->lines.all[screen->first + i];
-        attrset(attribute_of(line->style));
-        mvaddnstr((int)i + 1, 0, line->text, (int)text_prefix(line->text, (size_t)COLS));
-        attrset(A_NORMAL);
+        draw_line((int)i + 1, 0, line->style, line->text);
+        if (line->right[0]) draw_line((int)i + 1, line->right_at, line->right_style, line->right);
     }
     refresh();
 }
@@ -71,7 +86,16 @@ static void draw(struct screen *screen, const struct runs *runs)
 /* False: the user quits. */
 static bool take_key(struct screen *screen, int key)
 {
+    if (screen->helps && key != ERR) {
+        screen->helps = false;
+        return true;
+    }
     switch (key) {
+    case '?':
+    case 'h':
+        screen->helps = true;
+        screen->first = 0;
+        break;
     case 'q':
     case 'Q':
     case 27: /* Escape */
@@ -89,10 +113,10 @@ static bool take_key(struct screen *screen, int key)
         screen->first -= screen->first != 0;
         break;
     case KEY_NPAGE:
-        screen->first += LINES > 2 ? (unsigned)LINES - 2 : 1;
+        screen->first += LINES > 1 ? (unsigned)LINES - 1 : 1;
         break;
     case KEY_PPAGE:
-        screen->first = screen->first + 2 > (unsigned)LINES ? screen->first + 2 - (unsigned)LINES : 0;
+        screen->first = screen->first + 1 > (unsigned)LINES ? screen->first + 1 - (unsigned)LINES : 0;
         break;
     case KEY_HOME:
         screen->first = 0;
