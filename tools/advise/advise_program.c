@@ -41,8 +41,7 @@ static void advise_optimizer(const struct situation *s, const struct step_profil
 {
     char once[SL_BYTES_TEXT], often[SL_BYTES_TEXT];
     if (!p->update_once || p->update_bytes < SWEEPS * p->update_once) return;
-    if (p->update_once > s->setting.budget_bytes)
-        return; /* one kernel over all of it would use it in place */
+    if (p->update_tensor > s->setting.budget_bytes) return; /* a kernel would use it in place */
     double kept = (double)p->update_once / (double)p->update_bytes;
     uint64_t saved_ns = (uint64_t)((double)p->update_ns * (1 - kept));
     uint64_t resident_ns = s->resident_ns > saved_ns ? s->resident_ns - saved_ns : 0;

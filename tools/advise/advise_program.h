@@ -13,9 +13,10 @@ struct step_profile {
     uint64_t gradient_bytes;
     uint64_t batch_bytes; /* at the peak: activations and workspaces, which grow with the batch */
     uint64_t peak_bytes;
-    uint64_t update_ns;    /* of the update's kernels */
-    uint64_t update_bytes; /* that these touch, counted as often as they are touched */
-    uint64_t update_once;  /* parameters, gradients and optimizer state that they touch, counted once */
+    uint64_t update_ns;     /* of the update's kernels */
+    uint64_t update_bytes;  /* that these touch, counted as often as they are touched */
+    uint64_t update_once;   /* parameters, gradients and optimizer state that they touch, counted once */
+    uint64_t update_tensor; /* the most of that which kernels use together, as of one tensor */
     uint64_t update_launches;
     bool lists;             /* the update runs PyTorch's kernels over lists of tensors (foreach) */
     bool cached;            /* most memory is in segments of PyTorch's caching allocator */

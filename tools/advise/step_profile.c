@@ -49,6 +49,52 @@ static void count_update(const struct model *model, const struct phases *phases,
     if (is_of_lists(model_launch_name(model, launch))) out->lists = true;
 }
 
+/* --- what a fused kernel has to have at once: all that the update's kernels use of one tensor, or of one
+ * list of tensors: its weights, gradients and state are what kernels use together. Sets of segments that have
+ * a segment in common are united (Tarjan 1975); each is known by one of them. */
+
+static uint32_t set_of(uint32_t *above, uint32_t segment)
+{
+    while (above[segment] != segment) segment = above[segment] = above[above[segment]];
+    return segment;
+}
+
+static void unite_update(const struct model *model, const struct phases *phases, const struct step *step,
+                         uint32_t *above)
+{
+    for (uint32_t l = step->begin; l < step->end; l++) {
+        uint32_t first = UINT32_MAX;
+        if (phases->of_launch[l] != PHASE_UPDATE || !is_work(model, l)) continue;
+        FOR_SEGMENTS(model, &phases->segments, model_shape_of(model, &model->launches.at[l]), segment)
+        {
+            if (!is_state(phases->class_of[segment])) continue;
+            if (first == UINT32_MAX) first = segment;
+            above[set_of(above, segment)] = set_of(above, first);
+        }
+    }
+}
+
+/* `seen`: the segments that the update touches. False: out of memory. */
+static bool find_tensor(const struct model *model, const struct phases *phases, const struct step *step,
+                        const bool *seen, struct step_profile *out)
+{
+    uint32_t count = phases->segments.count;
+    uint32_t *above = malloc((count + 1) * sizeof(*above));
+    uint64_t *bytes = calloc(count + 1, sizeof(*bytes));
+    for (uint32_t s = 0; above && s < count; s++) above[s] = s;
+    if (above && bytes) unite_update(model, phases, step, above);
+    for (uint32_t s = 0; above && bytes && s < count; s++) {
+        if (!seen[s] || !is_state(phases->class_of[s])) continue;
+        uint64_t *sum = &bytes[set_of(above, s)];
+        *sum += phases->segments.at[s].bytes;
+        if (*sum > out->update_tensor) out->update_tensor = *sum;
+    }
+    bool good = above && bytes;
+    free(above);
+    free(bytes);
+    return good;
+}
+
 static uint64_t touched_bytes(const struct model *model, const struct model_shape *shape)
 {
     const struct model_set *set = &model->sets.at[shape->set];
@@ -124,7 +170,8 @@ static bool find(const struct replay_program *program, const struct phases *phas
     out->gradient_bytes = info.peak_of[CLASS_GRADIENT];
     out->batch_bytes = info.peak_of[CLASS_ACTIVATION] + info.peak_of[CLASS_WORKSPACE];
     if (step) count_step(program, phases, step, seen, out);
-    bool good = !step || count_frozen(program->model, phases, step, seen, out);
+    bool good = !step || (find_tensor(program->model, phases, step, seen, out) &&
+                          count_frozen(program->model, phases, step, seen, out));
     free(seen);
     return good;
 }
