@@ -66,7 +66,7 @@ static void advice_is_ranked_by_what_it_brings(void **state)
     add(&list, "same", ADVICE_SIMULATED, 200, 120);
     add(&list, "fact", ADVICE_FACT, 0, 0);
     advice_rank(&list);
-    const char *const order[] = {"fact", "much", "same", "little", "bound", "training", "memory"};
+    const char *const order[] = {"fact", "much", "same", "little", "bound", "memory", "training"};
     assert_int_equal(list.count, COUNT(order));
     for (size_t i = 0; i < COUNT(order); i++) assert_string_equal(list.at[i].kind, order[i]);
 }

@@ -33,8 +33,8 @@ bool advice_pays(uint64_t before_ns, uint64_t after_ns)
 static int group(const struct advice *advice)
 {
     if (advice->basis == ADVICE_FACT) return 0;
-    if (advice->saves_memory) return 4;
-    if (advice->changes_training) return 3;
+    if (advice->changes_training) return 4;
+    if (advice->saves_memory) return 3;
     return advice->basis == ADVICE_SIMULATED ? 1 : 2;
 }
 

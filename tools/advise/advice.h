@@ -49,8 +49,8 @@ double advice_memory_percent(const struct advice *advice);
 /* Whether a step of `after_ns` is so much shorter than one of `before_ns` that it is worth advice. */
 bool advice_pays(uint64_t before_ns, uint64_t after_ns);
 
-/* Facts, then what saves time by simulation, then what may save time at most, of which what changes the
- * training is last, then what saves memory; each by gain, and in the order of addition where that is equal.
+/* Facts, then what saves time by simulation, then what may save time at most, then what saves memory, and
+ * last what changes the training; each by gain, and in the order of addition where that is equal.
  */
 void advice_rank(struct advice_list *list);
 

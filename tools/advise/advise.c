@@ -15,9 +15,9 @@ static void add_facts(const struct situation *s, struct advice_list *list)
         struct advice *advice = advice_add(list, "record", ADVICE_FACT);
         snprintf(
             advice->what, sizeof(advice->what),
-            "Record again with measured times: those of %llu of %llu launches are guessed, and with them "
-            "all figures below",
-            (unsigned long long)s->guessed, (unsigned long long)s->launches);
+            "Record again with measured times: those of %llu of %llu launches are guessed, %.0f %% of the "
+            "time, and with them all figures below",
+            (unsigned long long)s->guessed, (unsigned long long)s->launches, s->guessed_percent);
         snprintf(advice->line, sizeof(advice->line), "SLUICE_TRACE_SAMPLE=16");
     }
     if (link_is_the_floor(s)) {

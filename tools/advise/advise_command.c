@@ -110,7 +110,8 @@ int command_advise(int argc, char **argv)
         .synopsis = "[OPTION]... FILE...",
         .about = "Says what would make the program of a trace faster, or fit in less memory: other budgets, "
                  "options of sluice, changes to the program. Facts that limit the rest come first, then what "
-                 "saves time, then what saves memory, each by gain. Options are simulated as by sluice plan; "
+                 "saves time, then what saves memory, then what changes the training, each by gain. Options "
+                 "are simulated as by sluice plan; "
                  "what a trace cannot answer is a bound: it cannot bring more.\n"
                  "Several FILEs are the traces of the ranks of one job, in the order of the ranks.\n",
         .options = options,

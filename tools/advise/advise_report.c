@@ -28,9 +28,12 @@ static void print_run(const struct situation *s, FILE *to)
 {
     char budget[SL_BYTES_TEXT], need[SL_BYTES_TEXT], chunk[SL_BYTES_TEXT], step[TIME_TEXT],
         resident[TIME_TEXT];
-    fprintf(to, "%s: %s takes %s with %s of device memory, chunks of %s and the policy %s; ",
+    char doubtful[48] = "";
+    if (situation_is_guessed(s))
+        snprintf(doubtful, sizeof(doubtful), ", %.0f %% of it guessed,", s->guessed_percent);
+    fprintf(to, "%s: %s takes %s%s with %s of device memory, chunks of %s and the policy %s; ",
             s->job->name.text, s->job->programs[0].steps ? "a step" : "an iteration",
-            time_text(situation_step(s), step), sl_bytes_text(s->setting.budget_bytes, budget),
+            time_text(situation_step(s), step), doubtful, sl_bytes_text(s->setting.budget_bytes, budget),
             sl_bytes_text(s->setting.chunk_bytes, chunk), s->setting.policy);
     if (s->fits)
         fprintf(to, "the program needs %s, so nothing moves.\n", sl_bytes_text(s->need_bytes, need));
@@ -60,7 +63,7 @@ static void print_run(const struct situation *s, FILE *to)
 static const char *basis_text(const struct situation *s, const struct advice *advice)
 {
     if (advice->basis == ADVICE_BOUND) return "a bound, not a prediction: at most this much";
-    if (situation_is_guessed(s)) return "simulated on this trace with guessed times";
+    if (s->guessed_percent > 50) return "simulated on this trace with guessed times";
     return s->guessed ? "simulated on this trace with times measured in part"
                       : "simulated on this trace with measured times";
 }

@@ -87,10 +87,14 @@ bool situation_find(const struct plan_job *job, const struct situation_wish *wis
     memset(&s.setting, 0, sizeof(s.setting));
     if (!set(&s, wish)) return false;
     s.streams = job->models[0]->streams.count;
+    double guessed_ns = 0, all_ns = 0;
     for (size_t r = 0; r < job->count; r++) {
         s.launches += job->programs[r].launches;
         s.guessed += job->programs[r].guessed;
+        guessed_ns += (double)job->programs[r].guessed_ns;
+        all_ns += (double)job->programs[r].all_ns;
     }
+    s.guessed_percent = all_ns > 0 ? 100 * guessed_ns / all_ns : 0;
     trials[0].setting = trials[1].setting = s.setting;
     trials[0].setting.find_least = true;
     trials[1].setting.budget_bytes = 0;

@@ -26,9 +26,10 @@ struct situation {
     uint64_t link_ns;         /* no choice of movements of these chunks takes the link less time in a step */
     uint64_t most_bytes;      /* the largest budget that the device has room for; UINT64_MAX: unknown */
     uint64_t launches, guessed;
-    size_t streams;     /* of the first rank; the replay orders their launches one after the other */
-    bool fits;          /* everything is on the device */
-    bool daemon_inline; /* the recorded or default value of SLUICE_DAEMON */
+    double guessed_percent; /* of the launches' time */
+    size_t streams;         /* of the first rank; the replay orders their launches one after the other */
+    bool fits;              /* everything is on the device */
+    bool daemon_inline;     /* the recorded or default value of SLUICE_DAEMON */
 };
 
 /* One replay with another setting. */
@@ -54,10 +55,10 @@ static inline uint64_t moved_bytes(const struct replay_result *result)
     return steady->bytes_in + steady->bytes_out + steady->remote_bytes_used;
 }
 
-/* Most launches without a measured time: more than half of them. */
+/* So much is guessed that the user should know it first. */
 static inline bool situation_is_guessed(const struct situation *situation)
 {
-    return situation->guessed > situation->launches / 2;
+    return situation->guessed_percent > REPLAY_GUESSED_PERCENT;
 }
 
 #endif

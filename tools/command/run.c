@@ -350,6 +350,9 @@ int command_run(int argc, char **argv)
         failure("no advice after the command: no process can be left behind that waits for its end");
         run_advice_cancel(&advice);
     }
+    if (advice.wanted && command_starts(argv[at]))
+        failure("this run is recorded; the advice follows here after its end, maybe some seconds after the "
+                "prompt");
     execvp(argv[at], argv + at);
     int error = errno;
     watch_cancel(&watch);

@@ -140,6 +140,17 @@ static void count_launches(const struct plan_report *report, uint64_t *launches,
     }
 }
 
+/* The share of the launches' time that is guessed. */
+static unsigned guessed_percent(const struct plan_report *report)
+{
+    double guessed = 0, all = 0;
+    for (size_t r = 0; r < report->job->count; r++) {
+        guessed += (double)report->job->ranks[r].guessed_ns;
+        all += (double)report->job->ranks[r].all_ns;
+    }
+    return all > 0 ? (unsigned)(100 * guessed / all + 0.5) : 0;
+}
+
 static void print_program(const struct plan_report *report)
 {
     const struct replay_program *first = report->job->ranks;
@@ -251,7 +262,6 @@ static void print_least(const struct prediction *least)
 bool plan_print_text(const struct plan_report *report)
 {
     char need[SL_BYTES_TEXT], time[TIME_TEXT];
-    uint64_t launches, guessed;
     const struct prediction *first = &report->predictions->at[0];
     if (has_ranks(report))
         printf("%zu ranks: each needs up to ", report->job->count);
@@ -259,11 +269,10 @@ bool plan_print_text(const struct plan_report *report)
         fputs("the program needs ", stdout);
     printf("%s of device memory; a step takes %s with all of it on the device\n",
            sl_bytes_text(plan_job_peak(report->job), need), time_text(first->resident_ns, time));
-    count_launches(report, &launches, &guessed);
-    if (2 * guessed > launches)
-        printf("These step times may be far off: the times of %" PRIu64 " %% of the launches are guessed.\n"
-               "sluice run --trace-sample 1 --trace FILE -- COMMAND records them.\n",
-               100 * guessed / launches);
+    if (guessed_percent(report) > REPLAY_GUESSED_PERCENT)
+        printf("These step times may be off: %u %% of the launches' time is guessed.\n"
+               "sluice run --trace-sample 1 --trace FILE -- COMMAND records it.\n",
+               guessed_percent(report));
     if (replay_doubt(report->job->ranks)) puts(replay_doubt(report->job->ranks));
     putchar('\n');
     if (!print_table(report) || !print_ranks(report)) return false;

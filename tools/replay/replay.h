@@ -38,13 +38,14 @@ struct replay_program {
     bool steps; /* iterations are training steps, found as by trace phases; else the core's own iterations */
     bool alike; /* the last ones in the trace are, as training_find tells */
     bool whole; /* it reaches the end of the trace */
-    uint64_t host_ns;       /* that the host takes for a launch; 0: not measured */
-    uint64_t *shape_ns;     /* time of the launches of each shape */
-    uint8_t *class_of_slot; /* enum memory_class of most of its bytes */
-    uint64_t lost;          /* records lost among the launches */
-    uint64_t guessed;       /* launches without a measured time */
-    uint64_t shortest_ns;   /* of all times that were measured */
-    double bytes_per_ns;    /* of the device's memory: what the fastest launches reach; 0: not known */
+    uint64_t host_ns;            /* that the host takes for a launch; 0: not measured */
+    uint64_t *shape_ns;          /* time of the launches of each shape */
+    uint8_t *class_of_slot;      /* enum memory_class of most of its bytes */
+    uint64_t lost;               /* records lost among the launches */
+    uint64_t guessed;            /* launches without a measured time */
+    uint64_t guessed_ns, all_ns; /* what these take, and all launches together */
+    uint64_t shortest_ns;        /* of all times that were measured */
+    double bytes_per_ns;         /* of the device's memory: what the fastest launches reach; 0: not known */
     struct replay_death {
         uint64_t time_ns;
         uint32_t life;
@@ -52,6 +53,9 @@ struct replay_program {
     size_t death_count;
     uint64_t peak_bytes; /* of the program's allocations */
 };
+
+/* Above this share of the time, guesses are said in the first line. */
+enum { REPLAY_GUESSED_PERCENT = 10 };
 
 /* One program alone, or the ranks of a job. */
 struct replay_job {

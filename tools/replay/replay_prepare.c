@@ -97,8 +97,12 @@ static bool find_times(struct replay_program *program)
         double bytes = (double)set_bytes(model, &model->shapes.at[s]);
         program->shape_ns[s] = (uint64_t)(guess.fixed_ns + bytes * guess.ns_per_byte);
     }
-    for (uint32_t l = 0; good && l < program->launches; l++)
-        program->guessed += guessed[model->launches.at[l].shape];
+    for (uint32_t l = 0; good && l < program->launches; l++) {
+        uint32_t shape = model->launches.at[l].shape;
+        program->guessed += guessed[shape];
+        program->guessed_ns += guessed[shape] ? program->shape_ns[shape] : 0;
+        program->all_ns += program->shape_ns[shape];
+    }
     free(used);
     free(guessed);
     return good;
