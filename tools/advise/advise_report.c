@@ -46,6 +46,7 @@ static void print_run(const struct situation *s, FILE *to)
         fprintf(to, "the times of %" PRIu64 " launches are guessed.\n", s->guessed);
     else
         fputs("all times are measured.\n", to);
+    plan_tell_clock(to);
     const struct sl_sim_driver driver = replay_driver(&s->setting);
     plan_tell_driver(to, &driver);
     if (!s->job->programs[0].steps)

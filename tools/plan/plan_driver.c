@@ -70,6 +70,14 @@ void plan_tell_driver(FILE *to, const struct sl_sim_driver *driver)
             sl_sim_driver_names[driver->number]);
 }
 
+void plan_tell_clock(FILE *to)
+{
+    fputs(
+        "Times are of the device: launches one after the other and their waits for data, without the host's "
+        "time between calls.\n",
+        to);
+}
+
 bool plan_take_speed(const char *word, uint64_t *bytes_per_s)
 {
     char *end;

@@ -49,6 +49,9 @@ void plan_print_driver(struct json *json, const struct sl_sim_driver *driver);
 /* Says it in a sentence. */
 void plan_tell_driver(FILE *to, const struct sl_sim_driver *driver);
 
+/* Says in a sentence what the step times of a replay are of. */
+void plan_tell_clock(FILE *to);
+
 /* Reads a speed in GB/s. False: it is not one. */
 bool plan_take_speed(const char *word, uint64_t *bytes_per_s);
 

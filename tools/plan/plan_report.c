@@ -166,6 +166,7 @@ static void print_program(const struct plan_report *report)
            whole               ? ""
            : has_ranks(report) ? ", the first ones of the traces"
                                : ", the first ones of the trace");
+    plan_tell_clock(stdout);
     const struct sl_sim_driver driver = replay_driver(&report->predictions->at[0].setting);
     plan_tell_driver(stdout, &driver);
     if (lost) printf("%" PRIu64 " records of this part are lost: the figures may be wrong.\n", lost);

@@ -135,7 +135,7 @@ static void print_steps(const struct view *view)
     putchar('\n');
     if (times->count) {
         char median[TIME_TEXT], quarter[TIME_TEXT], upper[TIME_TEXT], least[TIME_TEXT], most[TIME_TEXT];
-        printf("%-20s %s; half of them %s to %s, all %s to %s\n",
+        printf("%-20s %s by the host's clock; half of them %s to %s, all %s to %s\n",
                info->steps_found ? "step time, median" : "iteration, median",
                time_text(times->median, median), time_text(times->quarter, quarter),
                time_text(times->three_quarters, upper), time_text(times->least, least),

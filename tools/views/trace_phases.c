@@ -173,6 +173,7 @@ static void print_notes(const struct view *view)
     else if (!model->link_in && !model->link_out)
         puts("in at, out at: the link's own speed was not measured.");
     puts("Not included: zero-copy accesses of kernels over the link, and data that the driver itself moves.");
+    puts("time: of the program, by the host's clock. kernels, stalled: of the device, by its own.");
 }
 
 static int print_text(const struct view *view)
