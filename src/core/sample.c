@@ -7,7 +7,7 @@
 #include "trace/trace_write.h"
 
 #define SAMPLES 512
-#define FIRST_FASTER 8 /* a symbol's first sample for the trace comes so many times earlier */
+#define FIRST_EVERY 2 /* one of so many launches is timed for the trace until each symbol was once */
 
 /* For plans: launches between two samples of symbols measured before, and of well-known symbols; and between
  * two questions to the driver about finished samples. */
@@ -51,7 +51,7 @@ void sl_sampler_open(struct sl_sampling *sampling, uint32_t trace_sample)
     sampling->sampler = calloc(1, sizeof *sampling->sampler);
     if (!sampling->sampler) return;
     sampling->sampler->every = every;
-    sampling->sampler->every_first = every > FIRST_FASTER ? every / FIRST_FASTER : 1;
+    sampling->sampler->every_first = every > FIRST_EVERY ? FIRST_EVERY : every;
     sampling->sampler->round = 1;
 }
 

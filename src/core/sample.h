@@ -6,8 +6,8 @@
  * anything is captured.
  *
  * For the trace, every collective is timed, even if chunks are missing, and one in so many of the other
- * launches: first every symbol once, eight times as often, then in rounds, each of which times every symbol
- * once. A fixed stride would time the same launches of each iteration.
+ * launches: first every symbol once, every second launch, so that two steps suffice; then in rounds, each of
+ * which times every symbol once. A fixed stride would time the same launches of each iteration.
  *
  * For plans, once memory is short: every symbol once as soon as it is launched; twice more in other
  * iterations, unless a launch of the same shape took as long; then about one launch in a thousand.
