@@ -159,6 +159,7 @@ class Page(ToolTest):
         (self.folder / "packages/ipykernel_launcher.py").write_text("")
         env = environment(PATH=f"{self.folder}:{os.environ['PATH']}", HOME=str(self.folder), JUPYTER_DATA_DIR=str(self.folder / "data"))
         env["PYTHONPATH"] += f":{self.folder}/packages"
+        env["LD_LIBRARY_PATH"] = sluice("path", "--softcuda").stdout.strip()  # else it would be said that there is no driver
         said = []
         for command in re.findall(r"(?m)^    ((?:python|sluice) .*?)(?: +#.*)?$", self.TEXT):
             result = subprocess.run(["bash", "-c", command], cwd=self.folder, env=env, capture_output=True, text=True, timeout=60)
