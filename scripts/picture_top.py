@@ -4,7 +4,7 @@
 usage: picture_top.py [BUILD [OUT]]
 
 Runs gpt on the software device with a third of its need as budget, and `sluice top` on a terminal of its own. Keeps the first screen
-on which a step without misses, its stalls and temporary allocations are shown. The text of the picture is what the command wrote; only the colours
+on which a step without demand misses, its stalls, earlier steps and temporary allocations are shown. The text of the picture is what the command wrote; only the colours
 are chosen here. Needs pyte (PyPI), which reads what programs write to terminals.
 """
 import os
@@ -32,7 +32,7 @@ MOST_SECONDS = 300
 
 def is_telling(screen):
     text = "\n".join(screen.display)
-    return all(part in text for part in ("by the device's clock", "temporary", "followed", "last step: 0 demand, 0 late"))
+    return all(part in text for part in ("by the device's clock", "temporary", "followed", "last step: 0 demand,", " steps "))
 
 
 def capture(build):

@@ -212,6 +212,11 @@ static void steps_have_a_history(void **state)
         }
     top_write_lines(&lines, &runs, 80, false);
     assert_true(has("  steps   __=#_ 20.0 ms to 34.0 ms"));
+    programs[0].figures[0].device_step_ns = 0; /* from now on by the host's clock, which may be another */
+    programs[0].figures[0].steps++;
+    past_note(&runs.past, programs, 1, 1000 * MS);
+    top_write_lines(&lines, &runs, 80, false);
+    assert_false(has("  steps   "));
     for (int i = 0; i < 3 * PAST_STEPS; i++) {
         programs[0].figures[0].steps++;
         programs[0].figures[0].device_step_ns = (i % 2 ? 20 : 30) * MS;

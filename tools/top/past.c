@@ -41,6 +41,9 @@ static struct past_run *place_of(struct past *past, const struct sl_monitor_reco
 static void note(struct past_run *run, const struct sl_stats *figures)
 {
     uint64_t step_ns = past_step_ns(figures);
+    bool by_device = figures->device_step_ns != 0;
+    if (by_device != run->by_device) run->taken = 0; /* another clock: what was noted does not compare */
+    run->by_device = by_device;
     if (step_ns && figures->steps != run->steps) run->step_ns[run->taken++ % PAST_STEPS] = step_ns;
     run->steps = figures->steps;
     run->need_bytes = figures->need_bytes;

@@ -13,9 +13,10 @@ struct past_run {
     uint32_t device;
     char program[32], rank[16];
     uint64_t steps, need_bytes;
-    uint64_t ended_ns;            /* the first look that did not find it; 0: it is running */
-    bool seen;                    /* by the newest look */
-    uint32_t taken;               /* durations that were noted, one for each look after a step has ended */
+    uint64_t ended_ns; /* the first look that did not find it; 0: it is running */
+    bool seen;         /* by the newest look */
+    uint32_t taken;    /* durations that were noted, one for each look after a step has ended */
+    bool by_device;    /* these are by the device's clock, as past_step_ns tells; else by the host's */
     uint64_t step_ns[PAST_STEPS]; /* the newest of them: number n is at n % PAST_STEPS */
 };
 
