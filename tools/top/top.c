@@ -11,6 +11,7 @@
 #include "tools/text/command_line.h"
 #include "tools/text/messages.h"
 #include "tools/top/leftovers.h"
+#include "tools/top/listen.h"
 
 static const struct sl_file_kind prometheus_kind =
     SL_FILE_KIND("no metrics of sluice's", "# HELP sluice_budget_bytes");
@@ -21,7 +22,7 @@ enum { LEAST_WIDTH = 40, MOST_INTERVAL_MS = 3600000 };
 struct top {
     char **names;
     size_t name_count;
-    const char *folder, *prometheus;
+    const char *folder, *prometheus, *listen;
     struct runs runs;
     int status;
 };
@@ -34,18 +35,35 @@ static void end(int signal)
     ended = 1;
 }
 
-static bool write_metrics(struct top *top)
+/* In Prometheus's format; is freed. NULL, with errno: out of memory. */
+static char *metrics_text(const struct runs *runs, size_t *bytes)
 {
     char *text = NULL;
-    size_t bytes = 0;
-    FILE *memory = open_memstream(&text, &bytes);
-    if (!memory) return false;
-    top_write_prometheus(memory, &top->runs);
-    bool good =
-        fclose(memory) == 0 && sl_output_replace(top->prometheus, &prometheus_kind, text, bytes) == SL_OK;
+    *bytes = 0;
+    FILE *memory = open_memstream(&text, bytes);
+    if (!memory) return NULL;
+    top_write_prometheus(memory, runs);
+    if (fclose(memory) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+static bool write_metrics(struct top *top)
+{
+    size_t bytes;
+    char *text = metrics_text(&top->runs, &bytes);
+    bool good = text && sl_output_replace(top->prometheus, &prometheus_kind, text, bytes) == SL_OK;
     if (!good) failure("cannot write %s: %s", top->prometheus, sl_file_problem(&prometheus_kind, errno));
     free(text);
     return good;
+}
+
+/* As the programs are now, for the server. */
+static char *metrics_now(void *context, size_t *bytes)
+{
+    struct top *top = context;
+    if (!runs_look(&top->runs, top->folder, top->names, top->name_count)) return NULL;
+    return metrics_text(&top->runs, bytes);
 }
 
 /* False: the command ends, with top->status. */
@@ -103,6 +121,17 @@ static int serve(struct top *top, unsigned interval_ms)
     return top->status;
 }
 
+static int listen_to(struct top *top, bool once)
+{
+    struct listen_place place;
+    if (once || top->prometheus)
+        return usage_error("--listen and %s exclude each other", once ? "--once" : "--prometheus");
+    if (!listen_read_place(top->listen, &place))
+        return usage_error("--listen: %s is no port from 0 to 65535, nor ADDRESS:PORT such as 0.0.0.0:9105",
+                           top->listen);
+    return listen_serve(&place, metrics_now, top);
+}
+
 /* "0.5" seconds. False: not such a number. */
 static bool read_interval(const char *text, unsigned *ms)
 {
@@ -127,6 +156,10 @@ int command_top(int argc, char **argv)
          .help = "Instead of a screen, keep the figures in FILE, in Prometheus's text format, for its node "
                  "exporter. "
                  "With --once: write it once."},
+        {"listen", OPTION_TEXT, &top.listen, "[ADDRESS:]PORT",
+         .help = "Instead of a screen, serve the figures to Prometheus, at http://127.0.0.1:PORT/metrics or, "
+                 "with an address of this machine (0.0.0.0: all), there. Whoever reaches the port can read "
+                 "them. Port 0: any free one. Ends with SIGINT or SIGTERM."},
     };
     const struct command_syntax syntax = {
         .name = "top",
@@ -151,6 +184,11 @@ int command_top(int argc, char **argv)
         return usage_error("--interval: %s is no number of seconds from 0.05 to 3600", interval);
     if (json && !only_once) return usage_error("--json needs --once; see sluice top --help");
     leftovers_remove();
+    if (top.listen) {
+        status = listen_to(&top, only_once);
+        runs_free(&top.runs);
+        return status;
+    }
     if (only_once || (!top.prometheus && !(is_terminal(stdout) && is_terminal(stdin))))
         status = once(&top, json);
     else if (top.prometheus)
