@@ -15,7 +15,7 @@
 
 #define SLUICE_TRACE_MAGIC "\211SLUICE\n"
 #define SLUICE_TRACE_MAJOR 2 /* a reader refuses any other */
-#define SLUICE_TRACE_MINOR 6 /* more record types or fields: an older reader skips them */
+#define SLUICE_TRACE_MINOR 7 /* more record types or fields: an older reader skips them */
 #define SLUICE_TRACE_BLOCK_MAGIC UINT32_C(0x4b424c53) /* "SLBK" */
 #define SLUICE_TRACE_BLOCK_MAX (UINT32_C(1) << 20)    /* payload bytes */
 #define SLUICE_TRACE_HEADER_MAX 4096
@@ -161,6 +161,9 @@ enum sluice_trace_type {
     /* What the collective with this tick sends or receives (since 2.6). id: the other rank; a: communicator; b:
      * bytes; c: this rank; both as numbered in the communicator; flags: 0 it sends, 1 it receives */
     SLUICE_TRACE_MESSAGE = 25,
+
+    /* Which thread of the system the thread of this block is (since 2.7). a: its number by gettid */
+    SLUICE_TRACE_THREAD = 26,
     SLUICE_TRACE_END = 255, /* a: records in the file before this one; b: records lost */
 };
 

@@ -20,7 +20,8 @@ static char path[PATH_MAX]; /* an expanded option; not on the stack, which may b
 static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
 {
     if (!core->options->trace[0] || core->number) return SL_OK;
-    struct sl_trace_options how = {(enum sl_trace_full)core->options->trace_full, core->options->trace_limit};
+    struct sl_trace_options how = {(enum sl_trace_full)core->options->trace_full, core->options->trace_limit,
+                                   true};
     enum sl_status status = SL_ERR_INVALID;
     if (sl_options_expand(core->options->trace, path, sizeof path))
         status = sl_trace_open(path, &how, &core->recorder.trace);

@@ -32,6 +32,7 @@ enum sl_event_type {
     SL_EVENT_PYTHON = SLUICE_TRACE_PYTHON,
     SL_EVENT_NAME = SLUICE_TRACE_NAME,
     SL_EVENT_MESSAGE = SLUICE_TRACE_MESSAGE, /* flags: enum sl_message_kind */
+    SL_EVENT_THREAD = SLUICE_TRACE_THREAD,
 };
 
 enum sl_gap_kind { SL_GAP_FULL, SL_GAP_LIMIT, SL_GAP_DAMAGE }; /* the reader produces all but the first */

@@ -40,6 +40,7 @@ static const struct sl_trace_type_info types[] = {
                          .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_NAME] = {"name", NULL, "address", "bytes", .address_a = true, .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_MESSAGE] = {"message", "peer", "communicator", "bytes", "rank", .address_a = true},
+    [SL_EVENT_THREAD] = {"thread", .a = "system_thread"},
 };
 
 const struct sl_trace_type_info *sl_trace_type(unsigned type)

@@ -86,6 +86,7 @@ struct sl_trace {
     uint64_t generation;
     pid_t process;
     enum sl_trace_full full;
+    bool threads;
     uint32_t wake;    /* futex: raised when the writer has work */
     uint32_t stopped; /* no thread drains the rings */
     uint32_t stop;    /* asks the writer to end */
@@ -217,6 +218,7 @@ enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *op
     trace->sink.file.fd = -1;
     trace->process = getpid();
     trace->full = options->full;
+    trace->threads = options->threads;
     trace->generation = __atomic_add_fetch(&generations, 1, __ATOMIC_RELAXED);
     int error = 0;
     uint64_t limit_bytes = options->limit_bytes;
@@ -298,6 +300,10 @@ static __attribute__((noinline)) struct sl_ring *attach(struct sl_trace *trace)
     mine.generation = trace->generation;
     mine.ring = ring;
     pthread_setspecific(thread_key, ring);
+    if (ring && trace->threads)
+        sl_ring_push(ring, &(struct sl_event){.type = SL_EVENT_THREAD,
+                                              .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
+                                              .a = (uint64_t)syscall(SYS_gettid)});
     return ring;
 }
 

@@ -13,6 +13,7 @@ struct sl_trace;
 struct sl_trace_options {
     enum sl_trace_full full;
     uint64_t limit_bytes; /* 0: no limit */
+    bool threads;         /* the first record of each thread is SL_EVENT_THREAD */
 };
 
 /* Creates `path` (0600, never through a link) and starts the writer with all signals blocked. */

@@ -28,6 +28,7 @@ static char *commands[][5] = {
     {"sites"},
     {"sites", "--json"},
     {"export", "--perfetto", "/dev/null"},
+    {"export", "--chrome", "/dev/null"},
     {"check"},
     {"check", "--json"},
     {"report", "--plan=no", "-o", "/dev/null"},

@@ -88,27 +88,8 @@ def virtual_environment():
     return python, None
 
 
-class Perfetto(ToolTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.python, reason = virtual_environment()
-        if reason:
-            raise unittest.SkipTest(reason)
-
-    def export(self, trace, *arguments):
-        """Of one trace, or of several, which `arguments` then has the others of."""
-        out = self.folder / "out.pftrace"
-        result = sluice("trace", "export", "--json", "--perfetto", out, *arguments, trace)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        read = subprocess.run([self.python, pathlib.Path(__file__).with_name("perfetto_read.py"), out],
-                              capture_output=True, text=True)
-        self.assertEqual(read.returncode, 0, read.stderr)
-        shown, told = json.loads(read.stdout), json.loads(result.stdout)
-        self.assertEqual(told["bytes"], out.stat().st_size)
-        for what in ("slices", "moments", "samples"):
-            self.assertEqual(told[what], len(shown[what]), what)
-        self.assertEqual(told["packets"], shown["packets"])
-        return shown
+class Tracks(ToolTest):
+    """Of whatever form; `export` says what a file shows."""
 
     def assert_totals(self, trace):
         """Slices and counters of the file, against the records of the trace."""
@@ -171,6 +152,29 @@ class Perfetto(ToolTest):
             self.assertEqual(len(values), len(records), name)
             if values:
                 self.assertEqual((values[-1], max(values)), changes(records, sign), name)
+
+
+class Perfetto(Tracks):
+    @classmethod
+    def setUpClass(cls):
+        cls.python, reason = virtual_environment()
+        if reason:
+            raise unittest.SkipTest(reason)
+
+    def export(self, trace, *arguments):
+        """Of one trace, or of several, which `arguments` then has the others of."""
+        out = self.folder / "out.pftrace"
+        result = sluice("trace", "export", "--json", "--perfetto", out, *arguments, trace)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        read = subprocess.run([self.python, pathlib.Path(__file__).with_name("perfetto_read.py"), out],
+                              capture_output=True, text=True)
+        self.assertEqual(read.returncode, 0, read.stderr)
+        shown, told = json.loads(read.stdout), json.loads(result.stdout)
+        self.assertEqual(told["bytes"], out.stat().st_size)
+        for what in ("slices", "moments", "samples"):
+            self.assertEqual(told[what], len(shown[what]), what)
+        self.assertEqual(told["packets"], shown["packets"])
+        return shown
 
     def test_totals_are_the_traces(self):
         shown = self.assert_totals(write_trace(self.folder / "all.slt", EVERYTHING))
@@ -373,8 +377,11 @@ class Refused(ToolTest):
     def test_wrong_arguments(self):
         trace = write_trace(self.folder / "t.slt", EVERYTHING)
         content = trace.read_bytes()
-        self.assert_usage_error(sluice("trace", "export", trace), "--perfetto OUT or --csv FOLDER is needed")
+        self.assert_usage_error(sluice("trace", "export", trace), "--perfetto OUT, --chrome OUT or --csv FOLDER is needed")
         self.assert_usage_error(sluice("trace", "export", "--perfetto", "a", "--csv", "b", trace), "exclude each other")
+        self.assert_usage_error(sluice("trace", "export", "--perfetto", "a", "--chrome", "b", trace), "exclude each other")
+        self.assert_usage_error(sluice("trace", "export", "--perfetto", "a", "--with", "b", trace), "--with needs --chrome")
+        self.assert_usage_error(sluice("trace", "export", "--chrome", trace, trace), "is the trace itself")
         self.assert_usage_error(sluice("trace", "export", "--perfeto", "a", trace), "did you mean --perfetto?")
         self.assert_usage_error(sluice("trace", "export", trace, "--perfetto"), "--perfetto needs a value")
         self.assert_usage_error(sluice("trace", "export", "--perfetto", "", trace), "--perfetto needs a value")

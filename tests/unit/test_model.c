@@ -127,6 +127,24 @@ static void test_threads_do_not_mix(void **state)
     model_close(model);
 }
 
+static void test_threads_of_the_system(void **state)
+{
+    (void)state;
+    const struct sl_event events[] = {LAUNCH(1, 1),
+                                      {.type = SL_EVENT_THREAD, .time_ns = 100, .a = 600},
+                                      {.type = SL_EVENT_THREAD, .time_ns = 50, .a = 500}};
+    struct model *model = model_of(events, COUNT(events), 1);
+    assert_int_equal(model->threads.count, 2);
+    uint32_t first = (uint32_t)model->threads.at[0].thread, second = (uint32_t)model->threads.at[1].thread;
+    assert_true(first < second);
+    assert_int_equal(model_system_thread(model, first) + model_system_thread(model, second), 1100);
+    assert_int_equal(model_system_thread(model, model->launches.at[0].thread),
+                     500); /* of the third record, too */
+    assert_int_equal(model_system_thread(model, second + 1), 0);
+    assert_int_equal(model_system_thread(model, 0), 0);
+    model_close(model);
+}
+
 /* What lines up the clocks of ranks: in the program's order, and only where the communicator is known. */
 static void test_collectives_are_kept(void **state)
 {
@@ -248,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_launches_share_what_they_touch),
                                        cmocka_unit_test(test_a_lost_reference_is_counted),
                                        cmocka_unit_test(test_threads_do_not_mix),
+                                       cmocka_unit_test(test_threads_of_the_system),
                                        cmocka_unit_test(test_collectives_are_kept),
                                        cmocka_unit_test(test_lives_in_every_order),
                                        cmocka_unit_test(test_lost_allocations_and_frees),

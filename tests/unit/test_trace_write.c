@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +75,37 @@ static void records_arrive_in_order(void **state)
     struct stat at;
     assert_int_equal(stat(path, &at), 0);
     assert_int_equal(at.st_mode & 0777, 0600);
+    trace_content_free(&content);
+}
+
+static void *push_and_tell(void *argument)
+{
+    struct sl_trace *trace = argument;
+    push_launch(trace, 1, (uint64_t)syscall(SYS_gettid));
+    push_launch(trace, 2, (uint64_t)syscall(SYS_gettid));
+    return NULL;
+}
+
+/* Before its other records, also where it has the ring of one that ended. */
+static void threads_say_which_they_are(void **state)
+{
+    (void)state;
+    struct sl_trace *trace;
+    assert_int_equal(sl_trace_open(path, &(struct sl_trace_options){.threads = true}, &trace), SL_OK);
+    for (int i = 0; i < 3; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, push_and_tell, trace), 0);
+        pthread_join(thread, NULL);
+    }
+    sl_trace_close(trace);
+    struct trace_content content = trace_read_file(path);
+    assert_int_equal(content.count, 9);
+    for (size_t i = 0; i < content.count; i++) {
+        const struct sl_event *event = &content.records[i].event;
+        assert_int_equal(content.records[i].thread, i / 3 + 1);
+        assert_int_equal(event->type, i % 3 ? SL_EVENT_LAUNCH : SL_EVENT_THREAD);
+        assert_int_equal(i % 3 ? event->b : event->a, content.records[i / 3 * 3].event.a);
+    }
     trace_content_free(&content);
 }
 
@@ -403,6 +435,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(records_arrive_in_order, remove_trace),
+        cmocka_unit_test_teardown(threads_say_which_they_are, remove_trace),
         cmocka_unit_test_teardown(waiting_loses_nothing, remove_trace),
         cmocka_unit_test_teardown(dropping_says_what_is_lost, remove_trace),
         cmocka_unit_test_teardown(a_killed_program_leaves_a_readable_trace, remove_trace),

@@ -57,6 +57,7 @@ const struct sl_event trace_samples[] = {
      .a = UINT64_MAX,
      .b = 4096,
      .c = 1},
+    {.type = SL_EVENT_THREAD, .time_ns = 2100, .a = 4194304},
     {.type = SL_EVENT_GAP, .tick = 3, .time_ns = 2100, .a = 17},
     {.type = SL_EVENT_ITERATION, .id = 1, .tick = 40, .time_ns = UINT64_MAX, .a = 40},
     {.type = SL_EVENT_FREE,

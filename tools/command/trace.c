@@ -63,13 +63,13 @@ static void print_help(void)
           "Commands:\n",
           to);
     for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
-    fputs(
-        "\nsluice trace COMMAND --help describes a command. With --json, commands print JSON.\n"
-        "info, phases, timeline, report and export --perfetto also accept the traces of all ranks of a job.\n"
-        "If a file ends early because the program was killed, the commands show it up to its last complete "
-        "block and print a line on stderr. Exit status 1: the file cannot be read or is damaged; 2: wrong "
-        "usage.\n",
-        to);
+    fputs("\nsluice trace COMMAND --help describes a command. With --json, commands print JSON.\n"
+          "info, phases, timeline, report and export (--perfetto, --chrome) also accept the traces of all "
+          "ranks of a job.\n"
+          "If a file ends early because the program was killed, the commands show it up to its last complete "
+          "block and print a line on stderr. Exit status 1: the file cannot be read or is damaged; 2: wrong "
+          "usage.\n",
+          to);
     help_end(to);
 }
 

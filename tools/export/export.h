@@ -35,6 +35,12 @@ struct export_job {
  * errors are those of `to`. */
 bool export_perfetto(const struct export_job *job, FILE *to, struct export_counts *counts);
 
+/* The same as a Chrome trace, whose clock is that of PyTorch's profiler. With `with`, which chrome_file_open
+ * has opened, all of that file is in it, too. False: see errno. */
+struct chrome_file;
+bool export_chrome(const struct export_job *job, FILE *to, struct chrome_file *with,
+                   struct export_counts *counts);
+
 /* Writes the records of the trace `path` to tables in `folder`, which is made if needed: a file for each type
  * of record, and trace.csv. *records: number of records. Returns the exit status, after a message on stderr
  * if it failed. */

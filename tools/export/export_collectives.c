@@ -33,17 +33,17 @@ static void put_collective(struct drawing *drawing, const struct place *place)
 {
     const struct meeting_entry *entry = place->entry;
     bool met = meeting_of(drawing->exporter, entry);
-    struct perfetto_note notes[] = {{"tick", .number = entry->tick},
-                                    {"bytes", .number = entry->bytes},
-                                    {"communicator", .number = entry->communicator, .address = true},
-                                    {"length", .text = entry->timed ? "measured" : "unknown"}};
-    struct perfetto_event slice = {.name = collective_name(entry->function),
-                                   .category = "collective",
-                                   .begin_ns = place->arrived_ns,
-                                   .end_ns = later(place->arrived_ns, entry->timed ? entry->took_ns : 0),
-                                   .notes = notes,
-                                   .note_count = sizeof(notes) / sizeof(*notes),
-                                   .flow = met ? sl_mix(entry->meeting + 1) : 0};
+    struct track_note notes[] = {{"tick", .number = entry->tick},
+                                 {"bytes", .number = entry->bytes},
+                                 {"communicator", .number = entry->communicator, .address = true},
+                                 {"length", .text = entry->timed ? "measured" : "unknown"}};
+    struct track_event slice = {.name = collective_name(entry->function),
+                                .category = "collective",
+                                .begin_ns = place->arrived_ns,
+                                .end_ns = later(place->arrived_ns, entry->timed ? entry->took_ns : 0),
+                                .notes = notes,
+                                .note_count = sizeof(notes) / sizeof(*notes),
+                                .flow = met ? sl_mix(entry->meeting + 1) : 0};
     export_slice(drawing->exporter, &drawing->collectives, &slice);
 }
 
@@ -58,15 +58,15 @@ static void put_wait(struct drawing *drawing, const struct place *place)
     if (!last || !entry->timed || entry->took_ns <= last->took_ns) return;
     char name[32];
     snprintf(name, sizeof(name), "for rank %" PRIu32, exporter->job->ranks[rank].number);
-    struct perfetto_note notes[] = {{"tick", .number = entry->tick},
-                                    {"collective", .text = collective_name(entry->function)},
-                                    {"its_tick", .number = last->tick}};
-    struct perfetto_event slice = {.name = name,
-                                   .category = "wait",
-                                   .begin_ns = place->arrived_ns,
-                                   .end_ns = later(place->arrived_ns, entry->took_ns - last->took_ns),
-                                   .notes = notes,
-                                   .note_count = sizeof(notes) / sizeof(*notes)};
+    struct track_note notes[] = {{"tick", .number = entry->tick},
+                                 {"collective", .text = collective_name(entry->function)},
+                                 {"its_tick", .number = last->tick}};
+    struct track_event slice = {.name = name,
+                                .category = "wait",
+                                .begin_ns = place->arrived_ns,
+                                .end_ns = later(place->arrived_ns, entry->took_ns - last->took_ns),
+                                .notes = notes,
+                                .note_count = sizeof(notes) / sizeof(*notes)};
     export_slice(drawing->exporter, &drawing->waits, &slice);
 }
 

@@ -31,27 +31,28 @@ static struct mark_thread *thread_of(struct marks *marks, uint32_t thread)
     if (index != SL_NONE) return &marks->threads[index];
     if (!sl_map_put(&marks->thread_of, (uint64_t)thread + 1, (uint32_t)marks->thread_count))
         marks->no_memory = true;
-    char name[40];
-    snprintf(name, sizeof(name), "Marks of thread %" PRIu32, thread);
+    char name[48];
+    uint64_t system = model_system_thread(marks->exporter->model, thread);
+    snprintf(name, sizeof(name), "Marks of thread %" PRIu64, system ? system : thread);
     struct mark_thread *added = &marks->threads[marks->thread_count++];
-    added->track = perfetto_track(&marks->exporter->perfetto, marks->exporter->process, name);
+    added->track = tracks_beside(marks->exporter->tracks, marks->exporter->process, system, name);
     return added;
 }
 
 static void put_range(struct marks *marks, const struct model_mark *mark, uint64_t end_ns)
 {
-    struct perfetto_event slice = {
+    struct track_event slice = {
         .name = mark->name, .category = source_name(mark), .begin_ns = mark->time_ns, .end_ns = end_ns};
     export_slice(marks->exporter, &marks->ranges, &slice);
 }
 
 /* Ranges end in the reverse order of their begin. */
-static void pop(struct perfetto *perfetto, struct mark_thread *thread, const struct perfetto_event *end)
+static void pop(struct tracks *tracks, struct mark_thread *thread, const struct track_event *end)
 {
     if (thread->behind) {
         thread->behind--;
     } else if (thread->depth) {
-        perfetto_end(perfetto, end);
+        tracks_end(tracks, end);
         thread->depth--;
     } else if (thread->before) {
         thread->before--;
@@ -61,11 +62,11 @@ static void pop(struct perfetto *perfetto, struct mark_thread *thread, const str
 static void add_mark(struct marks *marks, size_t index)
 {
     const struct model_mark *mark = &marks->exporter->model->marks.at[index];
-    struct perfetto *perfetto = &marks->exporter->perfetto;
-    struct perfetto_event event = {.name = mark->name,
-                                   .category = source_name(mark),
-                                   .begin_ns = mark->time_ns,
-                                   .end_ns = mark->time_ns};
+    struct tracks *tracks = marks->exporter->tracks;
+    struct track_event event = {.name = mark->name,
+                                .category = source_name(mark),
+                                .begin_ns = mark->time_ns,
+                                .end_ns = mark->time_ns};
     uint64_t range = (uint64_t)mark->id + 1;
     switch (mark->kind) {
     case SL_MARK_BEGIN:
@@ -82,14 +83,14 @@ static void add_mark(struct marks *marks, size_t index)
     struct mark_thread *thread = thread_of(marks, mark->thread);
     event.track = thread->track;
     if (mark->kind == SL_MARK_MOMENT) {
-        if (is_in_window(marks->exporter, mark->time_ns)) perfetto_moment(perfetto, &event);
+        if (is_in_window(marks->exporter, mark->time_ns)) tracks_moment(tracks, &event);
     } else if (mark->kind == SL_MARK_PUSH) {
         bool early = mark->time_ns < marks->exporter->window.from_ns;
         bool shown = is_in_window(marks->exporter, mark->time_ns);
-        if (shown) perfetto_begin(perfetto, &event);
+        if (shown) tracks_begin(tracks, &event);
         ++*(early ? &thread->before : shown ? &thread->depth : &thread->behind);
     } else if (mark->kind == SL_MARK_POP) {
-        pop(perfetto, thread, &event);
+        pop(tracks, thread, &event);
     }
 }
 
@@ -98,9 +99,8 @@ static void close_all(struct marks *marks)
 {
     const struct model *model = marks->exporter->model;
     for (size_t t = 0; t < marks->thread_count; t++) {
-        struct perfetto_event end = {.track = marks->threads[t].track, .end_ns = model->last_ns};
-        for (; marks->threads[t].depth; marks->threads[t].depth--)
-            perfetto_end(&marks->exporter->perfetto, &end);
+        struct track_event end = {.track = marks->threads[t].track, .end_ns = model->last_ns};
+        for (; marks->threads[t].depth; marks->threads[t].depth--) tracks_end(marks->exporter->tracks, &end);
     }
     for (size_t i = 0; i < model->marks.count; i++) {
         const struct model_mark *mark = &model->marks.at[i];

@@ -49,19 +49,19 @@ static void put_launch(struct launches *launches, struct stream *stream, uint64_
     }
     if (end < begin) end = begin;
     bool kernel = shape->kind == SL_LAUNCH_KERNEL, copy = shape->kind == SL_LAUNCH_COPY;
-    struct perfetto_note notes[] = {
+    struct track_note notes[] = {
         {"tick", .number = launch->tick},
         {"length", .text = length},
         {"touches_bytes", .number = launches->set_bytes[shape->set]},
         {kernel ? "threads" : "bytes", .number = shape->size},
         {"direction", .text = direction_name(shape->direction)},
     };
-    struct perfetto_event slice = {.name = model_launch_name(model, launch),
-                                   .category = launch_kind_name(shape->kind),
-                                   .begin_ns = begin,
-                                   .end_ns = end,
-                                   .notes = notes,
-                                   .note_count = copy ? 5 : 4};
+    struct track_event slice = {.name = model_launch_name(model, launch),
+                                .category = launch_kind_name(shape->kind),
+                                .begin_ns = begin,
+                                .end_ns = end,
+                                .notes = notes,
+                                .note_count = copy ? 5 : 4};
     export_slice(launches->exporter, &stream->lanes, &slice);
     stream->busy_until_ns = end;
     stream->open = NULL;
@@ -116,8 +116,8 @@ bool export_streams(struct exporter *exporter)
     launches.set_bytes = calloc(model->sets.count, sizeof(*launches.set_bytes));
     bool good = launches.streams && launches.set_bytes;
     if (good) {
-        uint64_t parent = perfetto_track(&exporter->perfetto, exporter->process,
-                                         has_own_clock(exporter) ? "Streams" OF_OWN_CLOCK : "Streams");
+        uint64_t parent = tracks_track(exporter->tracks, exporter->process,
+                                       has_own_clock(exporter) ? "Streams" OF_OWN_CLOCK : "Streams");
         for (size_t s = 0; s < model->streams.count; s++) {
             struct stream *stream = &launches.streams[s];
             snprintf(stream->name, sizeof(stream->name), "Stream %zu (0x%" PRIx64 ")", s + 1,

@@ -1,10 +1,11 @@
-/* Shared by the parts of the export to Perfetto. */
+/* Shared by the parts of the exports with tracks. */
 #ifndef SLUICE_EXPORT_TRACKS_H
 #define SLUICE_EXPORT_TRACKS_H
 
+#include "base/map.h"
 #include "tools/analyses/timeline.h"
 #include "tools/export/export.h"
-#include "tools/export/perfetto.h"
+#include "tools/export/tracks.h"
 
 enum { LANES_MAX = 64 };
 
@@ -29,7 +30,8 @@ struct exporter {
     const struct model *model;
     const struct phases *phases;
     struct export_window window;
-    struct perfetto perfetto;
+    struct tracks *tracks;
+    bool launches;    /* also as moments of the threads */
     uint64_t process; /* parent of all other tracks */
 };
 
@@ -47,10 +49,15 @@ static inline bool has_own_clock(const struct exporter *exporter)
 
 /* Writes a slice that overlaps the window on the first lane that is free at its start, or a moment if all
  * lanes are busy. Sets slice->track. */
-void export_slice(struct exporter *exporter, struct lanes *lanes, struct perfetto_event *slice);
+void export_slice(struct exporter *exporter, struct lanes *lanes, struct track_event *slice);
 
-/* export_streams.c, export_marks.c, export_collectives.c. False: out of memory. */
+/* Writes all tracks of all ranks to a file that was opened. False: out of memory. */
+bool export_tracks(const struct export_job *job, struct tracks *tracks, bool launches,
+                   struct export_counts *counts);
+
+/* export_streams.c, export_marks.c, and so on. False: out of memory. */
 bool export_streams(struct exporter *exporter);
+bool export_launches(struct exporter *exporter);
 bool export_marks(struct exporter *exporter);
 bool export_collectives(struct exporter *exporter); /* of several ranks */
 

@@ -84,7 +84,7 @@ static uint64_t intern(struct perfetto *perfetto, enum interned kind, const char
         return known + 1;
     if ((known == SL_NONE && !sl_map_put(&perfetto->text_of, hash, (uint32_t)perfetto->text_count)) ||
         !keep_text(perfetto, kind, text))
-        perfetto->no_memory = true;
+        perfetto->tracks.no_memory = true;
     return perfetto->text_count;
 }
 
@@ -94,7 +94,8 @@ static size_t begin_packet(struct perfetto *perfetto)
     size_t packet = protobuf_begin(&perfetto->packet, TRACE_PACKET);
     protobuf_number(&perfetto->packet, PACKET_SEQUENCE, THE_SEQUENCE);
     protobuf_number(&perfetto->packet, PACKET_SEQUENCE_FLAGS,
-                    perfetto->packets ? SEQUENCE_NEEDS_STATE : SEQUENCE_CLEARED | SEQUENCE_NEEDS_STATE);
+                    perfetto->tracks.packets ? SEQUENCE_NEEDS_STATE
+                                             : SEQUENCE_CLEARED | SEQUENCE_NEEDS_STATE);
     return packet;
 }
 
@@ -116,48 +117,10 @@ static void end_packet(struct perfetto *perfetto, size_t packet)
 {
     put_interned(perfetto);
     protobuf_end(&perfetto->packet, packet);
-    if (perfetto->packet.no_memory) perfetto->no_memory = true;
-    if (perfetto->no_memory) return;
-    fwrite(perfetto->packet.at, 1, perfetto->packet.bytes, perfetto->to);
-    perfetto->packets++;
-}
-
-static void put_clock(struct protobuf *packet, unsigned id, uint64_t ns)
-{
-    size_t clock = protobuf_begin(packet, SNAPSHOT_CLOCKS);
-    protobuf_number(packet, CLOCK_ID, id);
-    protobuf_number(packet, CLOCK_TIMESTAMP, ns);
-    protobuf_end(packet, clock);
-}
-
-void perfetto_open(struct perfetto *perfetto, FILE *to, uint64_t monotonic_ns, uint64_t realtime_ns)
-{
-    *perfetto = (struct perfetto){.to = to, .salt = sl_mix(realtime_ns)};
-    size_t packet = begin_packet(perfetto);
-    struct protobuf *message = &perfetto->packet;
-    protobuf_number(message, PACKET_FIRST, 1);
-    size_t defaults = protobuf_begin(message, PACKET_DEFAULTS);
-    protobuf_number(message, DEFAULTS_CLOCK, CLOCK_IS_MONOTONIC);
-    protobuf_end(message, defaults);
-    size_t snapshot = protobuf_begin(message, PACKET_CLOCK_SNAPSHOT);
-    put_clock(message, CLOCK_IS_MONOTONIC, monotonic_ns);
-    put_clock(message, CLOCK_IS_REALTIME, realtime_ns);
-    protobuf_number(message, SNAPSHOT_PRIMARY, CLOCK_IS_MONOTONIC);
-    protobuf_end(message, snapshot);
-    intern(perfetto, CATEGORIES, PERFETTO_MARKER);
-    end_packet(perfetto, packet);
-}
-
-bool perfetto_close(struct perfetto *perfetto)
-{
-    bool good = !perfetto->no_memory;
-    for (size_t i = 0; i < perfetto->text_count; i++) free(perfetto->texts[i].text);
-    free(perfetto->texts);
-    sl_map_free(&perfetto->text_of);
-    protobuf_free(&perfetto->packet);
-    perfetto->texts = NULL;
-    perfetto->text_count = 0;
-    return good;
+    if (perfetto->packet.no_memory) perfetto->tracks.no_memory = true;
+    if (perfetto->tracks.no_memory) return;
+    fwrite(perfetto->packet.at, 1, perfetto->packet.bytes, perfetto->tracks.to);
+    perfetto->tracks.packets++;
 }
 
 /* Begins the descriptor of a new track in *packet; the caller ends both. */
@@ -183,10 +146,12 @@ static void end_track(struct perfetto *perfetto, size_t packet, size_t descripto
     end_packet(perfetto, packet);
 }
 
-uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const char *name, unsigned order)
+static uint64_t add_process(struct tracks *tracks, uint32_t process, const char *name, unsigned order,
+                            uint64_t rank)
 {
+    struct perfetto *perfetto = (struct perfetto *)tracks;
     size_t packet, descriptor;
-    uint64_t uuid = begin_track(perfetto, 0, name, perfetto_reserve(perfetto, 1), &packet, &descriptor);
+    uint64_t uuid = begin_track(perfetto, 0, name, rank, &packet, &descriptor);
     size_t inner = protobuf_begin(&perfetto->packet, TRACK_PROCESS);
     protobuf_signed(&perfetto->packet, PROCESS_PID, (int32_t)process);
     if (order) protobuf_number(&perfetto->packet, PROCESS_ORDER, order);
@@ -196,49 +161,28 @@ uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const cha
     return uuid;
 }
 
-uint64_t perfetto_reserve(struct perfetto *perfetto, unsigned count)
+static uint64_t add_track(struct tracks *tracks, uint64_t parent, const char *name, uint64_t rank, bool bytes)
 {
-    perfetto->last_rank += count;
-    return perfetto->last_rank - count + 1;
-}
-
-uint64_t perfetto_track_at(struct perfetto *perfetto, uint64_t parent, const char *name, uint64_t rank)
-{
+    struct perfetto *perfetto = (struct perfetto *)tracks;
     size_t packet, descriptor;
     uint64_t uuid = begin_track(perfetto, parent, name, rank, &packet, &descriptor);
+    if (bytes) {
+        size_t counter = protobuf_begin(&perfetto->packet, TRACK_COUNTER);
+        protobuf_number(&perfetto->packet, COUNTER_UNIT, UNIT_SIZE_BYTES);
+        protobuf_end(&perfetto->packet, counter);
+    }
     end_track(perfetto, packet, descriptor);
     return uuid;
 }
 
-uint64_t perfetto_track(struct perfetto *perfetto, uint64_t parent, const char *name)
+static uint64_t add_beside(struct tracks *tracks, uint64_t process, uint64_t thread, const char *name,
+                           uint64_t rank)
 {
-    return perfetto_track_at(perfetto, parent, name, perfetto_reserve(perfetto, 1));
+    (void)thread;
+    return add_track(tracks, process, name, rank, false);
 }
 
-uint64_t perfetto_byte_counter(struct perfetto *perfetto, uint64_t parent, const char *name)
-{
-    size_t packet, descriptor;
-    uint64_t uuid = begin_track(perfetto, parent, name, perfetto_reserve(perfetto, 1), &packet, &descriptor);
-    size_t counter = protobuf_begin(&perfetto->packet, TRACK_COUNTER);
-    protobuf_number(&perfetto->packet, COUNTER_UNIT, UNIT_SIZE_BYTES);
-    protobuf_end(&perfetto->packet, counter);
-    end_track(perfetto, packet, descriptor);
-    return uuid;
-}
-
-void perfetto_use_clock(struct perfetto *perfetto, uint64_t (*on_trace)(const void *clock, uint64_t ns),
-                        const void *clock)
-{
-    perfetto->on_trace = on_trace;
-    perfetto->clock = clock;
-}
-
-static uint64_t on_trace(const struct perfetto *perfetto, uint64_t ns)
-{
-    return perfetto->on_trace ? perfetto->on_trace(perfetto->clock, ns) : ns;
-}
-
-static void put_note(struct perfetto *perfetto, const struct perfetto_note *note)
+static void put_note(struct perfetto *perfetto, const struct track_note *note)
 {
     struct protobuf *message = &perfetto->packet;
     size_t inner = protobuf_begin(message, EVENT_NOTES);
@@ -250,12 +194,12 @@ static void put_note(struct perfetto *perfetto, const struct perfetto_note *note
     protobuf_end(message, inner);
 }
 
-static void put_event(struct perfetto *perfetto, const struct perfetto_event *event, unsigned type,
+static void put_event(struct perfetto *perfetto, const struct track_event *event, unsigned type,
                       uint64_t time_ns)
 {
     struct protobuf *message = &perfetto->packet;
     size_t packet = begin_packet(perfetto);
-    protobuf_number(message, PACKET_TIMESTAMP, on_trace(perfetto, time_ns));
+    protobuf_number(message, PACKET_TIMESTAMP, time_ns);
     size_t inner = protobuf_begin(message, PACKET_TRACK_EVENT);
     protobuf_number(message, EVENT_TYPE, type);
     protobuf_number(message, EVENT_TRACK, event->track);
@@ -270,39 +214,77 @@ static void put_event(struct perfetto *perfetto, const struct perfetto_event *ev
     end_packet(perfetto, packet);
 }
 
-void perfetto_begin(struct perfetto *perfetto, const struct perfetto_event *slice)
+static void begin(struct tracks *tracks, const struct track_event *slice, uint64_t ns)
 {
-    put_event(perfetto, slice, TYPE_SLICE_BEGIN, slice->begin_ns);
-    perfetto->slices++;
+    put_event((struct perfetto *)tracks, slice, TYPE_SLICE_BEGIN, ns);
 }
 
-void perfetto_end(struct perfetto *perfetto, const struct perfetto_event *slice)
+static void end(struct tracks *tracks, const struct track_event *slice, uint64_t ns)
 {
-    put_event(perfetto, slice, TYPE_SLICE_END, slice->end_ns);
+    put_event((struct perfetto *)tracks, slice, TYPE_SLICE_END, ns);
 }
 
-void perfetto_slice(struct perfetto *perfetto, const struct perfetto_event *slice)
+static void whole(struct tracks *tracks, const struct track_event *slice, uint64_t begin_ns, uint64_t end_ns)
 {
-    perfetto_begin(perfetto, slice);
-    perfetto_end(perfetto, slice);
+    begin(tracks, slice, begin_ns);
+    end(tracks, slice, end_ns);
 }
 
-void perfetto_moment(struct perfetto *perfetto, const struct perfetto_event *moment)
+static void moment(struct tracks *tracks, const struct track_event *moment, uint64_t ns)
 {
-    put_event(perfetto, moment, TYPE_INSTANT, moment->begin_ns);
-    perfetto->moments++;
+    put_event((struct perfetto *)tracks, moment, TYPE_INSTANT, ns);
 }
 
-void perfetto_count(struct perfetto *perfetto, uint64_t track, uint64_t time_ns, int64_t value)
+static void count(struct tracks *tracks, uint64_t track, uint64_t ns, int64_t value)
 {
+    struct perfetto *perfetto = (struct perfetto *)tracks;
     struct protobuf *message = &perfetto->packet;
     size_t packet = begin_packet(perfetto);
-    protobuf_number(message, PACKET_TIMESTAMP, on_trace(perfetto, time_ns));
+    protobuf_number(message, PACKET_TIMESTAMP, ns);
     size_t inner = protobuf_begin(message, PACKET_TRACK_EVENT);
     protobuf_number(message, EVENT_TYPE, TYPE_COUNTER);
     protobuf_number(message, EVENT_TRACK, track);
     protobuf_signed(message, EVENT_COUNTER_VALUE, value);
     protobuf_end(message, inner);
     end_packet(perfetto, packet);
-    perfetto->samples++;
+}
+
+static const struct tracks_form form = {add_process, add_track, add_beside, begin, end, whole, moment, count};
+
+static void put_clock(struct protobuf *packet, unsigned id, uint64_t ns)
+{
+    size_t clock = protobuf_begin(packet, SNAPSHOT_CLOCKS);
+    protobuf_number(packet, CLOCK_ID, id);
+    protobuf_number(packet, CLOCK_TIMESTAMP, ns);
+    protobuf_end(packet, clock);
+}
+
+void perfetto_open(struct perfetto *perfetto, FILE *to, uint64_t monotonic_ns, uint64_t realtime_ns)
+{
+    *perfetto = (struct perfetto){.tracks = {.form = &form, .to = to}, .salt = sl_mix(realtime_ns)};
+    size_t packet = begin_packet(perfetto);
+    struct protobuf *message = &perfetto->packet;
+    protobuf_number(message, PACKET_FIRST, 1);
+    size_t defaults = protobuf_begin(message, PACKET_DEFAULTS);
+    protobuf_number(message, DEFAULTS_CLOCK, CLOCK_IS_MONOTONIC);
+    protobuf_end(message, defaults);
+    size_t snapshot = protobuf_begin(message, PACKET_CLOCK_SNAPSHOT);
+    put_clock(message, CLOCK_IS_MONOTONIC, monotonic_ns);
+    put_clock(message, CLOCK_IS_REALTIME, realtime_ns);
+    protobuf_number(message, SNAPSHOT_PRIMARY, CLOCK_IS_MONOTONIC);
+    protobuf_end(message, snapshot);
+    intern(perfetto, CATEGORIES, PERFETTO_MARKER);
+    end_packet(perfetto, packet);
+}
+
+bool perfetto_close(struct perfetto *perfetto)
+{
+    bool good = !perfetto->tracks.no_memory;
+    for (size_t i = 0; i < perfetto->text_count; i++) free(perfetto->texts[i].text);
+    free(perfetto->texts);
+    sl_map_free(&perfetto->text_of);
+    protobuf_free(&perfetto->packet);
+    perfetto->texts = NULL;
+    perfetto->text_count = 0;
+    return good;
 }

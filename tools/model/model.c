@@ -96,6 +96,35 @@ static void add_decision(struct model_build *build, const struct sl_event *e)
         model->missing.unknown++;
 }
 
+static void add_with_text(struct model_build *build, const struct sl_trace_record *record)
+{
+    struct model *model = build->model;
+    const struct sl_event *e = &record->event;
+    switch (e->type) {
+    case SL_EVENT_MARK:
+        PUSH_TEXT(build, model->marks, e->text,
+                  (struct model_mark){e->tick, e->time_ns, kept_text, e->id, record->thread, e->flags,
+                                      (uint8_t)(e->c < UINT8_MAX ? e->c : UINT8_MAX)});
+        break;
+    case SL_EVENT_SITE:
+        PUSH_TEXT(build, model->sites, e->text, (struct model_site){e->c, kept_text});
+        break;
+    case SL_EVENT_PYTHON:
+        PUSH_TEXT(build, model->pythons, e->text,
+                  (struct model_python){e->c, kept_text, e->id, e->a < UINT32_MAX ? (uint32_t)e->a : 0});
+        break;
+    case SL_EVENT_NAME:
+        PUSH_TEXT(build, model->names, e->text, (struct model_name){e->time_ns, e->a, e->b, kept_text});
+        break;
+    case SL_EVENT_MODULE:
+        PUSH_TEXT(build, model->modules, e->text,
+                  (struct model_module){e->a, {e->b, e->c}, kept_text, e->id});
+        break;
+    default:
+        break;
+    }
+}
+
 static void add_rare(struct model_build *build, const struct sl_trace_record *record)
 {
     struct model *model = build->model;
@@ -133,28 +162,12 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
         MODEL_PUSH(build, model->messages,
                    (struct model_message){e->tick, e->b, e->a, e->c, e->id, e->flags != 0});
         break;
+    case SL_EVENT_THREAD:
+        MODEL_PUSH(build, model->threads, (struct model_thread){record->thread, e->a});
+        break;
     case SL_EVENT_ERROR:
         MODEL_PUSH(build, model->errors,
                    (struct model_error){e->tick, e->time_ns, e->a, e->c, e->id, e->flags});
-        break;
-    case SL_EVENT_MARK:
-        PUSH_TEXT(build, model->marks, e->text,
-                  (struct model_mark){e->tick, e->time_ns, kept_text, e->id, record->thread, e->flags,
-                                      (uint8_t)(e->c < UINT8_MAX ? e->c : UINT8_MAX)});
-        break;
-    case SL_EVENT_SITE:
-        PUSH_TEXT(build, model->sites, e->text, (struct model_site){e->c, kept_text});
-        break;
-    case SL_EVENT_PYTHON:
-        PUSH_TEXT(build, model->pythons, e->text,
-                  (struct model_python){e->c, kept_text, e->id, e->a < UINT32_MAX ? (uint32_t)e->a : 0});
-        break;
-    case SL_EVENT_NAME:
-        PUSH_TEXT(build, model->names, e->text, (struct model_name){e->time_ns, e->a, e->b, kept_text});
-        break;
-    case SL_EVENT_MODULE:
-        PUSH_TEXT(build, model->modules, e->text,
-                  (struct model_module){e->a, {e->b, e->c}, kept_text, e->id});
         break;
     case SL_EVENT_SLAB:
         add_slab(build, e);
@@ -166,6 +179,7 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
         add_decision(build, e);
         break;
     default:
+        add_with_text(build, record);
         break;
     }
 }
@@ -233,6 +247,7 @@ static void finish(struct model_build *build)
     SORT(build, model->durations, tick);
     SORT(build, model->marks, time_ns);
     SORT(build, model->syncs, time_ns);
+    SORT(build, model->threads, thread);
     SORT(build, model->orders, time_ns);
     SORT(build, model->errors, time_ns);
     SORT(build, model->gaps, time_ns);
@@ -306,7 +321,7 @@ void model_close(struct model *model)
         model->slabs.at,          model->durations.at, model->collectives.at, model->messages.at,
         model->marks.at,          model->syncs.at,     model->errors.at,      model->gaps.at,
         model->sites.at,          model->modules.at,   model->metadata.at,    model->orders.at,
-        model->mispredictions.at, model->pythons.at,   model->names.at};
+        model->mispredictions.at, model->pythons.at,   model->names.at,       model->threads.at};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) free(arrays[i]);
     kernel_names_free(&model->kernels);
     free(model);
@@ -342,6 +357,20 @@ uint32_t model_find_launch(const struct model *model, uint64_t tick)
 {
     uint32_t behind = model_launches_to_tick(model, tick);
     return behind && model->launches.at[behind - 1].tick == tick ? behind - 1 : SL_NONE;
+}
+
+uint64_t model_system_thread(const struct model *model, uint32_t thread)
+{
+    size_t from = 0, to = model->threads.count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (model->threads.at[middle].thread < thread)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    bool found = from < model->threads.count && model->threads.at[from].thread == thread;
+    return found ? model->threads.at[from].system : 0;
 }
 
 const char *model_launch_name(const struct model *model, const struct model_launch *launch)

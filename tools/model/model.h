@@ -126,6 +126,11 @@ struct model_mark {
     uint8_t kind, source; /* enum sl_mark_kind; 0 NVTX, 1 sluice/marks.h */
 };
 
+struct model_thread {
+    uint64_t thread; /* as in launches, marks and syncs */
+    uint64_t system; /* what gettid calls it */
+};
+
 struct model_sync {
     uint64_t tick, time_ns, took_ns, handle; /* time: of the end */
     uint32_t thread;
@@ -205,6 +210,7 @@ struct model {
     MODEL_ARRAY(struct model_collective) collectives; /* by tick */
     MODEL_ARRAY(struct model_message) messages;       /* by tick */
     MODEL_ARRAY(struct model_mark) marks;
+    MODEL_ARRAY(struct model_thread) threads; /* none in traces before 2.7 */
     MODEL_ARRAY(struct model_sync) syncs;
     MODEL_ARRAY(struct model_order) orders;
     MODEL_ARRAY(struct model_error) errors;
@@ -249,6 +255,9 @@ uint32_t model_find_launch(const struct model *model, uint64_t tick);
  * launch. */
 uint32_t model_launches_to_tick(const struct model *model, uint64_t tick);
 uint32_t model_launches_to_time(const struct model *model, uint64_t time_ns);
+
+/* The system's number of a thread; 0: unknown. */
+uint64_t model_system_thread(const struct model *model, uint32_t thread);
 
 /* For display: the kernel's name, or the kind of launch. Never NULL. */
 const char *model_launch_name(const struct model *model, const struct model_launch *launch);
