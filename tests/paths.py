@@ -18,7 +18,7 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def documents(root):
-    for pattern in ("*.md", "docs/*.md", "tests/*/*.md", "workloads/*.md"):
+    for pattern in ("*.md", "docs/*.md", "docs/*/*.md", "tests/*/*.md", "workloads/*.md"):
         yield from sorted(glob.glob(os.path.join(root, pattern)))
 
 
