@@ -3,11 +3,9 @@
 
 torchrun, accelerate and Ray are the real ones; the page says what stands in for Slurm and Kubernetes. Exit status 77: what a section needs
 cannot be had."""
-import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -90,43 +88,35 @@ def slurm(room, page):
 
 
 def image(room):
-    """What the Dockerfile's image has in /usr/local, as far as it matters here."""
-    local = room.folder / "image/usr/local"
-    (local / "bin").mkdir(parents=True)
-    (local / "lib/sluice/softcuda").mkdir(parents=True)
-    shutil.copy(room.build / "tools/sluice", local / "bin")
+    """What the Dockerfile's image has in /usr/local/lib, as far as it matters here."""
+    local = room.folder / "image/usr/local/lib"
+    local.mkdir(parents=True)
     for name in ("libsluice.so", "libsluice-record.so"):
-        shutil.copy(room.build / "shim" / name, local / "lib")
-    for library in (room.build / "subprojects/softcuda/lib").glob("lib*.so*"):
-        if library.is_file():
-            shutil.copy(library, local / "lib/sluice/softcuda")
+        shutil.copy(room.build / "shim" / name, local)
     return local
 
 
-def scrape(room, words, program):
-    """Starts the container's command and returns what Prometheus's parser reads once the program has used its memory."""
+def scrape(room, metrics, training, variables):
+    """Starts the commands of both containers. Returns what Prometheus's parser reads once the program has used its memory, and what the
+    program says."""
     sys.path.insert(0, str(wheels.prepare(running.cache(), "prometheus-client", None)))
     from prometheus_client.parser import text_string_to_metric_families
     go = room.folder / "go"
-    container = subprocess.Popen(words, cwd=room.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-                                 env={**room.variables, "WAIT_FOR": str(go)})
-    try:
-        lines = {}
-        while len(lines) < 2:
-            line = container.stdout.readline()
-            expect("the container's output", line, container.stderr.read() if not line else "")
-            lines["url" if line.startswith("http") else "step"] = line.strip()
-        expect("the training", re.fullmatch(r"step 0 \(True, None\)", lines["step"]), lines)
-        with urllib.request.urlopen(lines["url"].replace("0.0.0.0", "127.0.0.1"), timeout=60) as answer:
-            families = {family.name: family.samples for family in text_string_to_metric_families(answer.read().decode())}
-        go.touch()
-        while container.poll() is None:
-            os.sched_yield()
-    finally:
-        os.killpg(container.pid, signal.SIGKILL)  # as the end of a container's first process does
-    _, said = container.communicate(timeout=60)
-    expect("the training's end", container.returncode == 0 and "needed 48 MiB, was given 16 MiB" in said, said)
-    return {name: [sample for sample in samples if sample.labels["process"] == str(container.pid)] for name, samples in families.items()}
+    options = {"cwd": room.folder, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(metrics, env=room.variables, **options) as server, \
+            subprocess.Popen(training, env={**room.variables, **variables, "WAIT_FOR": str(go)}, **options) as program:
+        try:
+            step = program.stdout.readline()
+            expect("the training", re.fullmatch(r"step 0 \(True, None\)\n", step), step)
+            with urllib.request.urlopen(server.stdout.readline().strip().replace("0.0.0.0", "127.0.0.1"), timeout=60) as answer:
+                families = {family.name: family.samples for family in text_string_to_metric_families(answer.read().decode())}
+            go.touch()
+            said = program.communicate(timeout=60)[1]
+        finally:
+            program.kill()
+            server.terminate()
+    expect("both ends", (program.returncode, server.returncode) == (0, 0), (program.returncode, server.returncode, said))
+    return {name: [sample for sample in samples if sample.labels["process"] == str(program.pid)] for name, samples in families.items()}, said
 
 
 def kubernetes(room, page):
@@ -135,19 +125,22 @@ def kubernetes(room, page):
     import yaml
     pod, prometheus = (yaml.safe_load(page.files[name]) for name in ("pod.yaml", "prometheus.yml"))
     kubernetes_validate.validate(pod, "1.37", strict=True)
-    copy, = pod["spec"]["initContainers"]
+    copy, metrics = pod["spec"]["initContainers"]
     training, = pod["spec"]["containers"]
-    port = str(training["ports"][0]["containerPort"])
-    expect("ports", f"0.0.0.0:{port} " in training["args"][0] and pod["metadata"]["annotations"]["prometheus.io/port"] == port
+    port = str(metrics["ports"][0]["containerPort"])
+    expect("ports", metrics["command"][-1] == f"0.0.0.0:{port}" and pod["metadata"]["annotations"]["prometheus.io/port"] == port
            and prometheus["scrape_configs"][0]["static_configs"][0]["targets"] == [f"training:{port}"], pod)
+    expect("what both containers need", pod["spec"]["shareProcessNamespace"] and metrics["restartPolicy"] == "Always", pod)
     volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
-    expect("volumes", volumes == {mount["name"] for container in (copy, training) for mount in container["volumeMounts"]}, pod)
+    expect("volumes", volumes == {mount["name"] for container in (copy, metrics, training) for mount in container["volumeMounts"]}, pod)
     own_program(room)
     local, volume = image(room), room.folder / "sluice"
     volume.mkdir()
-    subprocess.run([word.replace("/usr/local/", f"{local}/").replace("/sluice/", f"{volume}/") for word in copy["command"]], check=True)
-    script = training["args"][0].replace("/sluice/", f"{volume}/").replace(f"0.0.0.0:{port}", "0.0.0.0:0").replace("/sluice run", "/sluice run --software")
-    samples = scrape(room, [*training["command"], script], "python")
+    subprocess.run([word.replace("/usr/local/lib/", f"{local}/").replace("/sluice/", f"{volume}/") for word in copy["command"]], check=True)
+    variables = {one["name"]: one["value"].replace("/sluice/", f"{volume}/") for one in training["env"]}
+    variables["LD_LIBRARY_PATH"] = str(room.build / "subprojects/softcuda/lib")
+    samples, said = scrape(room, [*metrics["command"][:-1], "0.0.0.0:0"], training["command"], variables)
+    expect("memory beyond the budget", "needed 48 MiB, was given 16 MiB" in said, said)
     expect("figures", samples["sluice_need_bytes"] and samples["sluice_need_bytes"][0].value == 48 << 20, samples)
     out = sum(sample.value for sample in samples["sluice_copied_bytes"] if sample.labels["direction"] == "out")
     expect("bytes that moved", out > 0, samples["sluice_copied_bytes"])
