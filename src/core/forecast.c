@@ -340,9 +340,11 @@ static uint64_t bytes_of(const struct sl_forecast *forecast, sl_symbol symbol)
     return bytes;
 }
 
+/* As sl_durations_in_place. What may wait for other ranks takes as long as they do. */
 static double in_place_cost(const struct sl_forecast *forecast, sl_symbol symbol)
 {
     const struct sl_symbol_record *record = &forecast->core->symbols.records[symbol];
+    if (record->kernel && forecast->core->scanner.kernels.kernels[record->kernel].meets_peers) return 0;
     if (record->launch_kind != 1 + SL_LAUNCH_KERNEL && record->launch_kind != 1 + SL_LAUNCH_GRAPH) return 0;
     return sl_durations_in_place(&forecast->core->sampling.durations, symbol, record->kernel,
                                  bytes_of(forecast, symbol));

@@ -301,13 +301,15 @@ static void request(struct chooser *c, uint32_t t, sl_chunk chunk)
     c->resident_bytes += c->in->chunk_bytes[chunk];
 }
 
-/* Whether the launch uses the chunk in host memory: there is no room, and the chunk would be evicted before
- * all that could make room. `access`: in the outlook. */
+/* Whether the launch uses the chunk in host memory: it would be evicted before all that could make room.
+ * `access`: in the outlook. */
 static bool stays_away(struct chooser *c, uint32_t t, sl_chunk chunk, uint32_t access)
 {
-    if (!c->policy->in_place || c->in->launches[t].in_place_cost <= 0 ||
-        c->chunk[chunk].content != SL_CONTENT_HOST || has_room(c, chunk) || c->victims.dead_first != SL_NONE)
+    enum sl_in_place_choice choice = c->policy->in_place;
+    if (choice == SL_FETCH_ALL || c->in->launches[t].in_place_cost <= 0 ||
+        c->chunk[chunk].content != SL_CONTENT_HOST)
         return false;
+    if (choice == SL_STAY_AWAY && (has_room(c, chunk) || c->victims.dead_first != SL_NONE)) return false;
     double now = c->start[t];
     sl_chunk victim = best_victim(c, t);
     if (victim == SL_NONE) return true;

@@ -123,7 +123,11 @@ struct sl_choose_options {
      * evicted. */
     double part_of_lacking;
     /* Launches with an in_place_cost use what they lack in host memory, if it would be the next victim. */
-    bool in_place;
+    enum sl_in_place_choice {
+        SL_FETCH_ALL,
+        SL_STAY_AWAY,    /* unless there is room for it now */
+        SL_STAY_FAR_AWAY /* even then: others may need the room before it is used again */
+    } in_place;
 };
 
 /* Chooses for valid input. On SL_OK release *out with sl_choice_free. */

@@ -63,6 +63,10 @@ static const double slacks[] = {1.0 / 64, 1.0 / 32, 1.0 / 16, 1.0 / 8};
 enum { SLACKS = sizeof slacks / sizeof *slacks };
 #define MOST_FOR_SLACK 1.15 /* times the bytes without */
 
+/* Times the time of moving: movements come later than the schedule says, as threads and both directions get
+ * in each other's way (docs/benchmarks.md: by 6 to 21 %), and what stays away never does. */
+#define MOST_IN_PLACE 1.1
+
 static const double least_prices[] = {0.05, 0.1, 0.3, 1, 3};
 enum { LEAST_PRICES = sizeof least_prices / sizeof *least_prices };
 static const struct sl_way first_way = {.weight_of_rest = 0, .least_price = 0.1};
@@ -78,9 +82,9 @@ struct search {
     struct sl_course course; /* of the last attempt */
     uint32_t length;         /* of each row: number of launches + 1 */
     double *rows[ROWS];
-    double part_of_lacking; /* the best part without prices; or 1 */
-    double slack;           /* the best one without prices */
-    bool in_place;          /* the same */
+    double part_of_lacking;           /* the best part without prices; or 1 */
+    double slack;                     /* the best one without prices */
+    enum sl_in_place_choice in_place; /* the same */
     struct sl_way best_way;
     double over_bytes; /* what counts of the previous plans' excess bytes */
     unsigned idle;     /* previous plans in a row without an improvement */
@@ -312,15 +316,16 @@ static bool any_in_place(const struct sl_plan_input *in)
 }
 
 /* Belady's choice where launches may use memory in place. */
-static enum sl_status try_in_place(struct search *s, double slack)
+static enum sl_status try_in_place(struct search *s, enum sl_in_place_choice in_place, double slack)
 {
     struct sl_plan plan;
-    enum sl_status status = attempt(s, &(struct sl_choose_options){.in_place = true}, slack, &plan);
+    enum sl_status status = attempt(s, &(struct sl_choose_options){.in_place = in_place}, slack, &plan);
     if (status) return status;
-    bool is_best = !s->choice.oversize_launches && s->course.most_ns < FASTER * s->best_cost_ns;
+    bool is_best = !s->choice.oversize_launches && s->choice.remote_count &&
+                   s->course.most_ns < (s->in_place ? FASTER : MOST_IN_PLACE) * s->best_cost_ns;
     sl_plan_free(is_best ? &s->best : &plan);
     if (!is_best) return SL_OK;
-    s->in_place = true;
+    s->in_place = in_place;
     s->slack = slack;
     s->best = plan;
     s->best_cost_ns = s->course.most_ns;
@@ -336,8 +341,10 @@ static enum sl_status find_in_place(struct search *s)
     if (!SL_HAS(IN_PLACE) || s->in->when != SL_PLAN_AHEAD || s->in->histories || !waits(s) ||
         !any_in_place(s->in))
         return SL_OK;
-    if (slack > 0) status = try_in_place(s, slack);
-    if (status == SL_OK) status = try_in_place(s, 0);
+    for (int choice = SL_STAY_AWAY; choice <= SL_STAY_FAR_AWAY; choice++) {
+        if (status == SL_OK && slack > 0) status = try_in_place(s, (enum sl_in_place_choice)choice, slack);
+        if (status == SL_OK) status = try_in_place(s, (enum sl_in_place_choice)choice, 0);
+    }
     if (status) sl_plan_free(&s->best);
     return status;
 }
