@@ -162,7 +162,7 @@ def check_budget(run, budget, what):
 
 
 def steady(bench, table=None):
-    """In the steady state at 1/2: no demand misses, nothing remote, no slower than any other policy after six steps. With a
+    """In the steady state at 1/2: no demand misses, nothing remote but by a plan's choice, no slower than any other policy after six steps. With a
     table, if that is said."""
     runs = {}
     for steps in (6, 9):
@@ -175,16 +175,14 @@ def steady(bench, table=None):
             check_budget(run, budget, policy)
             runs[policy, steps] = run
     early, late = runs["plan", 6], runs["plan", 9]
-    for name in ("remote", "fault"):
-        more = late.device["bytes_in"][name] + late.device["bytes_out"][name] \
-            - early.device["bytes_in"][name] - early.device["bytes_out"][name]
-        need(more == 0, f"three more steps move {more} bytes by {name}", early, late)
+    more = sum(late.device[way]["fault"] - early.device[way]["fault"] for way in ("bytes_in", "bytes_out"))
+    need(more == 0, f"three more steps move {more} bytes by faults", early, late)
     # The first iterations learn; in the last ones gpt reads its weights back and ends.
     settled = late.sluice["iterations"][2:-1]
     need(len(settled) >= 4, "most steps are iterations", late)
     for iteration in settled:
         need(iteration["demand_misses"] == 0, "no demand misses in the last iterations", late)
-        need(iteration["remote_bytes"] == 0, "nothing used in place in the last iterations", late)
+        need(iteration["remote_bytes"] == iteration["in_place_bytes"], "nothing but what the plan chose is used in place", late)
     if table:
         print_steady(runs)
     times = {policy: sum(run.step_ms[-3:]) / 3 for (policy, _), run in runs.items()}  # the later run's
@@ -313,7 +311,7 @@ def backing(bench):
             total = run.sluice["total"]
             need(total["pinned_bytes"] >= 6 * least, f"{what}: each step uses it", run)
             need(sum(run.device["bytes_" + way]["remote"] for way in ("in", "out")) > 0, f"{what}: over the link", run)
-            need(total["remote_bytes"] == total["pinned_bytes"], f"{what}: nothing else is used in place", run)
+            need(total["remote_bytes"] == total["pinned_bytes"] + total["in_place_bytes"], f"{what}: nothing else is used in place", run)
     limited = bench.run(arguments, sluice={"CHUNK": "2M", "HOST_LIMIT": "64M", "DEVICE_BUDGET": "32M", "BACKING": "from:0=pinned"})
     need(limited.status == 3 and "out of device memory" in limited.errors, "pinned memory counts as host memory", limited)
 

@@ -67,9 +67,9 @@ def movements_of_rank(tool, run, steps):
     records = dumped(tool, run.trace)
     first, last, count = part_of_launches(run, steps, waits_for_events(records))
     causes = fetched(records, first, last)
-    remote = from_iterations(run, "remote_bytes", first, last)
-    used = sum(causes.values()) + remote
-    return {"foreseen_share": causes["plan"] / used if used else None,
+    chosen = from_iterations(run, "in_place_bytes", first, last)
+    used = sum(causes.values()) + from_iterations(run, "remote_bytes", first, last)
+    return {"foreseen_share": (causes["plan"] + chosen) / used if used else None,
             "demand_misses_per_step": from_iterations(run, "demand_misses", first, last) / count,
             "bytes_in_per_step": sum(causes.values()) / count}
 

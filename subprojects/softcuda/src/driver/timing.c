@@ -103,12 +103,29 @@ static uint64_t with_links(const struct sc_timing *timing, const struct sc_effec
     return longest;
 }
 
+/* What an operation uses in place takes its part of the link, beside copies. Returns when all has crossed it.
+ */
+static uint64_t cross_links(struct sc_timing *timing, const struct sc_effect *effect, uint64_t ready_ns)
+{
+    uint64_t start_ns;
+    uint64_t in_ns =
+        sc_transfer(timing, SC_ENGINE_COPY_IN, NULL, ready_ns, effect->in[SC_CAUSE_REMOTE], 1, &start_ns);
+    uint64_t out_ns =
+        sc_transfer(timing, SC_ENGINE_COPY_OUT, NULL, ready_ns, effect->out[SC_CAUSE_REMOTE], 1, &start_ns);
+    return in_ns > out_ns ? in_ns : out_ns;
+}
+
 static void place_on_compute(struct sc_timing *timing, const struct sc_work *work, uint64_t alone_ns,
                              struct sc_placed *out)
 {
     uint64_t fixed_ns = work->in_graph ? timing->machine.node_ns : timing->machine.launch_ns;
     uint64_t total_ns = fixed_ns + with_links(timing, &out->effect, alone_ns);
     out->start_ns = sc_engine_gap(timing, SC_ENGINE_COMPUTE, work->order, work->ready_ns, total_ns);
+    uint64_t crossed_ns = cross_links(timing, &out->effect, out->start_ns + fixed_ns);
+    if (crossed_ns > out->start_ns + total_ns) {
+        total_ns = crossed_ns - out->start_ns;
+        out->start_ns = sc_engine_gap(timing, SC_ENGINE_COMPUTE, work->order, out->start_ns, total_ns);
+    }
     out->end_ns = out->start_ns + total_ns;
     sc_engine_book(timing, SC_ENGINE_COMPUTE, work->order, out->start_ns, out->end_ns);
 }
