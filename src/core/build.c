@@ -197,7 +197,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     core->planning.lead_eighths = threaded ? SL_PLANNING_LEAD : 0;
     core->planning.first_late = threaded && ahead ? backend->first_plan_late : 0;
     if (status == SL_OK && ahead) start_planner(core);
-    if (status == SL_OK && backend->describe) know_device(core);
+    if (status == SL_OK) know_device(core);
     if (status == SL_OK && core->learned) sl_learned_use(core->learned);
     sl_host_part_begin(&core->host, core->host.share, &core->placement, backend, !core->number);
     sl_migrator_share_link(&core->migrator, sl_host_room_link_sharers(core));

@@ -271,8 +271,9 @@ static size_t predict_free(struct sl_forecast *forecast, uint32_t name, enum sl_
     return range.count;
 }
 
-/* Adds the accesses of a launch with this symbol to the last launch. */
-static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum sl_status *status)
+/* Adds the accesses of a launch with this symbol to the last launch, and their bytes to *used. */
+static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, uint64_t *used,
+                           enum sl_status *status)
 {
     const struct sl_symbol_record *record = &forecast->core->symbols.records[symbol];
     size_t units = 0;
@@ -286,6 +287,7 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum 
             sl_slot_chunks_at(placement, holder.slot, holder.address, access.offset, bytes);
         uint64_t at = holder.address + access.offset;
         units += 4 + range.count;
+        *used += bytes;
         for (uint32_t i = 0; i < range.count && *status == SL_OK; i++) {
             sl_chunk c = range.first + i;
             if (c >= forecast->window.chunks) continue;
@@ -310,6 +312,7 @@ static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_st
     uint64_t budget =
         sl_budget_bytes(&forecast->core->budget) / forecast->core->arena.chunk_bytes; /* chunks */
     size_t units = 0, found = 0;
+    uint64_t used = 0;
     for (size_t at = forecast->at + 1; found < NEAR_LAUNCHES && at < forecast->count; at++) {
         sl_symbol symbol = forecast->symbols[at];
         units++;
@@ -318,7 +321,7 @@ static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_st
             continue;
         uint32_t before = launch->access_count;
         if (found++ && before >= budget / NEAR_PART) break;
-        units += add_accesses(forecast, symbol, status);
+        units += add_accesses(forecast, symbol, &used, status);
         if (*status == SL_OK && launch->access_count <= budget / NEAR_MOST_PART) continue;
         window->access_count -= launch->access_count - before;
         launch->access_count = before;
@@ -327,45 +330,30 @@ static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_st
     return units;
 }
 
-/* That a launch of the symbol uses, as far as is known. */
-static uint64_t bytes_of(const struct sl_forecast *forecast, sl_symbol symbol)
-{
-    const struct sl_symbols *symbols = &forecast->core->symbols;
-    const struct sl_symbol_record *record = &symbols->records[symbol];
-    uint64_t bytes = 0;
-    for (uint32_t a = 0; a < record->access_count; a++) {
-        const struct sl_access *access = &symbols->accesses[record->first_access + a];
-        bytes += sl_access_end(&forecast->core->placement, access) - access->offset;
-    }
-    return bytes;
-}
-
 /* As sl_durations_in_place. What may wait for other ranks takes as long as they do. */
-static double in_place_cost(const struct sl_forecast *forecast, sl_symbol symbol)
+static double in_place_cost(const struct sl_forecast *forecast, sl_symbol symbol, uint64_t bytes)
 {
     const struct sl_symbol_record *record = &forecast->core->symbols.records[symbol];
     if (record->kernel && forecast->core->scanner.kernels.kernels[record->kernel].meets_peers) return 0;
     if (record->launch_kind != 1 + SL_LAUNCH_KERNEL && record->launch_kind != 1 + SL_LAUNCH_GRAPH) return 0;
-    return sl_durations_in_place(&forecast->core->sampling.durations, symbol, record->kernel,
-                                 bytes_of(forecast, symbol));
+    return sl_durations_in_place(&forecast->core->sampling.durations, symbol, record->kernel, bytes);
 }
 
 static size_t predict_launch(struct sl_forecast *forecast, sl_symbol symbol, enum sl_status *status)
 {
     uint8_t history = forecast->histories[forecast->at];
     struct sl_window *window = &forecast->window;
-    struct sl_durations *durations = &forecast->core->sampling.durations;
-    uint32_t kernel = forecast->core->symbols.records[symbol].kernel;
+    uint64_t used = 0, duration_ns = sl_durations_ns(&forecast->core->sampling.durations, symbol,
+                                                     forecast->core->symbols.records[symbol].kernel);
     forecast->histories[window->launch_count] = history;
     forecast->symbols[window->launch_count] = symbol;
-    add(forecast,
-        (struct sl_window_step){.kind = SL_WINDOW_LAUNCH,
-                                .mover = SL_NONE,
-                                .chunk = SL_NONE,
-                                .value = sl_durations_ns(durations, symbol, kernel),
-                                .in_place_cost = in_place_cost(forecast, symbol)},
-        status);
-    size_t units = add_accesses(forecast, symbol, status);
+    add(forecast, (struct sl_window_step){SL_WINDOW_LAUNCH, SL_NONE, SL_NONE, duration_ns}, status);
+    size_t units = add_accesses(forecast, symbol, &used, status);
+    double cost = in_place_cost(forecast, symbol, used);
+    if (cost > 0)
+        add(forecast,
+            (struct sl_window_step){.kind = SL_WINDOW_IN_PLACE, .mover = SL_NONE, .in_place_cost = cost},
+            status);
     if (forecast->interleaved && *status == SL_OK) units += add_near(forecast, history, status);
     return units;
 }

@@ -90,7 +90,7 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 
 /* Whether the chunks that the launch lacks have to be fetched on demand. Precondition: the order lock is
  * held. */
-static bool is_to_fetch(struct sl_core *core, struct launch_context *context, bool *oversize)
+static bool is_to_fetch(struct sl_core *core, const struct launch_context *context, bool *oversize)
 {
     if (core->policy->memory == SL_MEMORY_PAGED) {
         /* The driver moves memory: it fetches the chunks itself when the launch uses them. */
@@ -108,8 +108,6 @@ static bool is_to_fetch(struct sl_core *core, struct launch_context *context, bo
                      own);
         return !planned; /* the plan provides for this launch and uses the frames for other chunks */
     }
-    context->in_place = planned && sl_schedule_is_in_place(&core->schedule, context->tick, context->symbol);
-    if (context->in_place) return false;
     if (planned && core->schedule.steps.histories) {
         /* The launch came earlier than the predicted order of streams; the rest of the plan still fits. */
         sl_planning_hasten(&core->planning);
@@ -125,7 +123,8 @@ static void fetch_on_demand(struct sl_core *core, struct launch_context *context
     const struct sl_demand_for launch = {context->tick, context->chunks, context->chunk_count};
     bool oversize = false, fetched = false;
     sl_lock(&core->order);
-    bool to_fetch = is_to_fetch(core, context, &oversize);
+    context->in_place = sl_schedule_is_in_place(&core->schedule, context->tick, context->symbol);
+    bool to_fetch = !context->in_place && is_to_fetch(core, context, &oversize);
     sl_unlock(&core->order);
     if (!to_fetch) return;
     uint32_t missing = sl_demand_fetch(&core->demand, &launch, &fetched);

@@ -149,9 +149,7 @@ void sl_monitor_observe(struct sl_core *core)
     SET(link_in_bytes_per_s, core->migrator.link_in_bytes_per_s);
     SET(link_out_bytes_per_s, core->migrator.link_out_bytes_per_s);
     SET(link_sharers, core->migrator.link_sharers);
-    uint64_t in = sl_transfers_speed(core->migrator.in.transfers);
-    uint64_t out = sl_transfers_speed(core->migrator.out.transfers);
-    SET(link_alone_bytes_per_s, in > out ? in : out);
+    SET(link_alone_bytes_per_s, sl_migrator_link_alone(&core->migrator));
     SET(recent_ns, core->sampling.stalls.recent_ns);
     sl_words_copy(&stats->recent, &core->sampling.stalls.recent, sizeof(stats->recent));
     SET(fed, predictor.fed);

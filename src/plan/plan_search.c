@@ -259,7 +259,18 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     if (lessons && SL_HAS(LESSONS)) remember(s, lessons);
 }
 
-/* Belady's choice. Its copies are the reference for other choices. */
+/* The plan of the last attempt, which is a choice without prices: if it is the best, its copies are the
+ * reference for those with prices. */
+static void take_or_free(struct search *s, struct sl_plan *plan, bool is_best)
+{
+    sl_plan_free(is_best ? &s->best : plan);
+    if (!is_best) return;
+    s->best = *plan;
+    s->best_cost_ns = s->course.most_ns;
+    s->belady = s->best_copied = s->course.bytes;
+}
+
+/* Belady's choice. */
 static enum sl_status start_from_belady(struct search *s, double part_of_lacking, bool *is_best)
 {
     struct sl_plan plan;
@@ -267,11 +278,7 @@ static enum sl_status start_from_belady(struct search *s, double part_of_lacking
         attempt(s, &(struct sl_choose_options){.part_of_lacking = part_of_lacking}, 0, &plan);
     if (status) return status;
     *is_best = !s->best.actions || s->course.most_ns < s->best_cost_ns;
-    sl_plan_free(*is_best ? &s->best : &plan);
-    if (!*is_best) return SL_OK;
-    s->best = plan;
-    s->best_cost_ns = s->course.most_ns;
-    s->belady = s->best_copied = s->course.bytes;
+    take_or_free(s, &plan, *is_best);
     return SL_OK;
 }
 
@@ -285,13 +292,10 @@ static enum sl_status try_slack(struct search *s, double slack, double belady_by
     double cost = s->course.most_ns + WORTH * more / (double)s->in->in_bytes_per_s * 1e9;
     bool is_best = !s->choice.oversize_launches && cost < FASTER * *least_ns &&
                    s->course.bytes.most <= MOST_FOR_SLACK * belady_bytes;
-    sl_plan_free(is_best ? &s->best : &plan);
+    take_or_free(s, &plan, is_best);
     if (!is_best) return SL_OK;
     *least_ns = cost;
     s->slack = slack;
-    s->best = plan;
-    s->best_cost_ns = s->course.most_ns;
-    s->belady = s->best_copied = s->course.bytes;
     return SL_OK;
 }
 
@@ -323,13 +327,10 @@ static enum sl_status try_in_place(struct search *s, enum sl_in_place_choice in_
     if (status) return status;
     bool is_best = !s->choice.oversize_launches && s->choice.remote_count &&
                    s->course.most_ns < (s->in_place ? FASTER : FASTER_IN_PLACE) * s->best_cost_ns;
-    sl_plan_free(is_best ? &s->best : &plan);
+    take_or_free(s, &plan, is_best);
     if (!is_best) return SL_OK;
     s->in_place = in_place;
     s->slack = slack;
-    s->best = plan;
-    s->best_cost_ns = s->course.most_ns;
-    s->belady = s->best_copied = s->course.bytes;
     return SL_OK;
 }
 

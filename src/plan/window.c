@@ -111,8 +111,10 @@ bool sl_window_add(struct sl_window *window, struct sl_window_step step)
         window->launches[window->launch_count++] =
             (struct sl_plan_launch){.first_access = window->access_count,
                                     .first_death = window->death_count,
-                                    .duration_ns = step.value,
-                                    .in_place_cost = step.in_place_cost};
+                                    .duration_ns = step.value};
+        return true;
+    case SL_WINDOW_IN_PLACE:
+        window->launches[window->launch_count - 1].in_place_cost = step.in_place_cost;
         return true;
     case SL_WINDOW_USE:
         return stock->live[c] == 0 || use(window, c, step.value, step.only_read);

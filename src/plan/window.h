@@ -17,6 +17,7 @@ struct sl_stock {
 struct sl_window_step {
     enum {
         SL_WINDOW_LAUNCH,   /* begins the next launch, which takes `value` ns */
+        SL_WINDOW_IN_PLACE, /* what it costs to use memory in place */
         SL_WINDOW_USE,      /* it uses `value` bytes of the chunk, if there are allocations in it */
         SL_WINDOW_USE_PAST, /* the same, if there are or were */
         SL_WINDOW_ALLOC,    /* an allocation takes up the chunk to `value` bytes */
@@ -25,8 +26,8 @@ struct sl_window_step {
     uint32_t mover; /* the number of the allocation among a layout's items, if that may move it; or SL_NONE */
     sl_chunk chunk;
     uint64_t value;
-    double in_place_cost; /* of a launch */
-    bool only_read;       /* of a use */
+    double in_place_cost;
+    bool only_read; /* of a use */
 };
 
 struct sl_window {

@@ -3,7 +3,6 @@
 
 torchrun, accelerate and Ray are the real ones; the page says what stands in for Slurm and Kubernetes. Exit status 77: what a section needs
 cannot be had."""
-import pathlib
 import re
 import shutil
 import subprocess
@@ -11,10 +10,9 @@ import sys
 import tempfile
 import urllib.request
 
-from page import SOURCE, Page, Room, expect, launchers, python_of
+from page import SOURCE, Page, expect, launchers, python_of, run_each
 
 sys.path.insert(0, str(SOURCE / "tests/frameworks"))
-import debian
 import frameworks
 import running
 import wheels
@@ -29,10 +27,15 @@ def on_software(room, name):
     path.write_text(path.read_text().replace("sluice run", "sluice run --software"))
 
 
+def copy_program(room, name):
+    shutil.copy(SOURCE / "tests/pages/program.py", room.folder / name)
+    shutil.copy(SOURCE / "tests/python/device.py", room.folder)
+
+
 def own_program(room):
     """`python train.py` is the program of this folder, by this Python."""
     room.link("python", sys.executable)
-    shutil.copy(SOURCE / "tests/pages/program.py", room.folder / "train.py")
+    copy_program(room, "train.py")
 
 
 def ranks(room, page, names, steps):
@@ -59,7 +62,7 @@ def accelerate(room, page):
 def ray(room, page):
     packages = wheels.prepare(running.cache(), "ray", THIS)
     room.link("python", sys.executable)
-    shutil.copy(SOURCE / "tests/pages/program.py", room.folder / "program.py")
+    copy_program(room, "program.py")
     on_software(room, "train.py")
     command, = page.commands
     with tempfile.TemporaryDirectory(prefix="r", dir="/tmp") as short:  # of sockets, whose names have to be short
@@ -149,18 +152,5 @@ def kubernetes(room, page):
 SECTIONS = {"torchrun": torchrun, "accelerate launch": accelerate, "Ray": ray, "Slurm": slurm, "Kubernetes": kubernetes}
 
 
-def main():
-    build = pathlib.Path(sys.argv[1])
-    for name in sys.argv[2:]:
-        page = Page(PAGE, name)
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                SECTIONS[name](Room(folder, build, page), page)
-            except debian.Unavailable as reason:
-                print("skipped:", reason)
-                sys.exit(77)
-        print(f"{name}: all is well", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    run_each(SECTIONS, lambda name: Page(PAGE, name))

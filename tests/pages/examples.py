@@ -4,12 +4,10 @@
 What a page trains has the same losses as without sluice, and needs more memory than its budget. Exit status 77: what a page needs cannot be had."""
 import json
 import os
-import pathlib
 import re
 import sys
-import tempfile
 
-from page import SOURCE, Page, Room, expect, fail, launchers, python_of
+from page import SOURCE, Page, expect, fail, launchers, python_of, run_each
 
 sys.path.insert(0, str(SOURCE / "tests/frameworks"))
 import debian
@@ -103,20 +101,7 @@ def slow(room, page):
 PAGES = {"lora": lora, "trainer": trainer, "ddp": ddp, "notebook": notebook, "cuda": cuda, "slow": slow}
 
 
-def main():
-    build, names = pathlib.Path(sys.argv[1]), sys.argv[2:]
+if __name__ == "__main__":
     if {path.stem for path in (SOURCE / "docs/examples").glob("*.md")} != set(PAGES):
         fail("pages and tests", sorted(PAGES))
-    for name in names:
-        page = Page(f"docs/examples/{name}.md")
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                PAGES[name](Room(folder, build, page), page)
-            except debian.Unavailable as reason:
-                print("skipped:", reason)
-                sys.exit(77)
-        print(f"{name}: all is well", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    run_each(PAGES, lambda name: Page(f"docs/examples/{name}.md"))

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 FILE = re.compile(r"(?ms)^([\w. -]+):\n\n```\w+\n(.*?)^```$")
@@ -96,3 +97,19 @@ def launchers(room, *names):
                     "import torch.distributed.run as runner", "run = runner.run", "def by_file(args):",
                     '    args.rdzv_backend, args.rdzv_conf = "c10d", "store_type=file"', '    args.rdzv_endpoint = tempfile.mkdtemp() + "/rendezvous"',
                     "    run(args)", "runner.run = by_file", f"from {module} import main", f'sys.argv[0] = "{name}"', "main()", "END")
+
+
+def run_each(tests, page_of):
+    """The tests that sys.argv names behind BUILD, each in a room of its page's; skipped where something cannot be had."""
+    sys.path.insert(0, str(SOURCE / "tests/frameworks"))
+    import debian
+    build = pathlib.Path(sys.argv[1])
+    for name in sys.argv[2:]:
+        page = page_of(name)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                tests[name](Room(folder, build, page), page)
+            except debian.Unavailable as reason:
+                print("skipped:", reason)
+                sys.exit(77)
+        print(f"{name}: all is well", flush=True)

@@ -4,30 +4,17 @@ import ctypes
 import os
 import sys
 
-SIZE, COUNT = 4 << 20, 12
+from device import SIZE, Device
 
-
-class Device:
-    def __init__(self):
-        self.driver = ctypes.CDLL("libcuda.so.1")
-        context = ctypes.c_void_p()
-        self.call("cuInit", 0)
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-        self.call("cuCtxSetCurrent", context)
-
-    def call(self, name, *arguments):
-        status = getattr(self.driver, name)(*arguments)
-        assert status == 0, (name, status)
+COUNT = 12
 
 
 def train(steps):
     device, right, byte = Device(), True, ctypes.c_ubyte()
-    memory = [ctypes.c_uint64() for _ in range(COUNT)]
-    for address in memory:
-        device.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(SIZE))
+    memory = [device.allocate() for _ in range(COUNT)]
     for step in range(steps):
         for number, address in enumerate(memory):
-            device.call("cuMemsetD8_v2", address, ctypes.c_ubyte(step + number), ctypes.c_size_t(SIZE))
+            device.fill(address, step + number)
         for number, address in enumerate(memory):
             device.call("cuMemcpyDtoH_v2", ctypes.byref(byte), ctypes.c_uint64(address.value + SIZE - 1), ctypes.c_size_t(1))
             right = right and byte.value == step + number
