@@ -97,7 +97,7 @@ static void rules_for_pinned_memory_need_some(void **state)
 
 static char path[] = "/tmp/sluice-build-XXXXXX";
 
-static void a_trace_begins_with_the_budget(void **state)
+static void a_trace_begins_with_its_thread_and_the_budget(void **state)
 {
     (void)state;
     int fd = mkstemp(path);
@@ -112,10 +112,12 @@ static void a_trace_begins_with_the_budget(void **state)
     struct trace_content content = trace_read_file(path);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(content.problem.status, SL_OK);
-    assert_true(content.count > 1);
-    const struct sl_event *first = &content.records[0].event;
-    assert_int_equal(first->type, SL_EVENT_BUDGET);
-    assert_true(first->a == budget_bytes && first->b == chunk_bytes && first->c == SL_GIB);
+    assert_true(content.count > 2);
+    const struct sl_event *thread = &content.records[0].event, *budget = &content.records[1].event;
+    assert_int_equal(thread->type, SL_EVENT_THREAD);
+    assert_int_equal(thread->a, getpid());
+    assert_int_equal(budget->type, SL_EVENT_BUDGET);
+    assert_true(budget->a == budget_bytes && budget->b == chunk_bytes && budget->c == SL_GIB);
     trace_content_free(&content);
 }
 
@@ -185,7 +187,7 @@ int main(void)
         cmocka_unit_test_setup(the_virtual_size_is_decided_once, begin),
         cmocka_unit_test_setup(chunks_are_large_but_many, begin),
         cmocka_unit_test_setup(rules_for_pinned_memory_need_some, begin),
-        cmocka_unit_test_setup(a_trace_begins_with_the_budget, begin),
+        cmocka_unit_test_setup(a_trace_begins_with_its_thread_and_the_budget, begin),
         cmocka_unit_test_setup(a_trace_that_cannot_be_written_stops_only_who_records, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
