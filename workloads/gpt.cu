@@ -65,6 +65,13 @@ static uint64_t collect_weights(const struct TensorSet *weights, const char *pat
     return hash;
 }
 
+/* The most sequences that a micro-batch has. */
+static int most_sequences(const struct Options *options)
+{
+    const bool peak = options->peak_step && options->peak_batch > options->shape.batch;
+    return peak ? options->peak_batch : options->shape.batch;
+}
+
 int main(int argc, char **argv)
 {
     struct Options options;
@@ -74,17 +81,21 @@ int main(int argc, char **argv)
     parse_options(&options, argc, argv);
     setvbuf(stdout, NULL, _IOLBF, 0);
     struct Text text = read_text(options.data, options.shape.context);
-    size_t *starts = (size_t *)host_allocate(options.shape.batch * sizeof *starts);
+    size_t *starts = (size_t *)host_allocate(most_sequences(&options) * sizeof *starts);
     uint64_t random = options.seed;
     random = random_next(&random);
 
+    const int batch = options.shape.batch;
+    options.shape.batch = most_sequences(&options);
     model_start(&model, options.shape, options.allocator, options.seed);
+    if (options.shape.batch != batch) model_set_sequences(&model, batch);
     optimizer_start(&optimizer, options.optimizer, &model);
     check(cudaEventCreate(&begin), "cudaEventCreate");
     check(cudaEventCreate(&end), "cudaEventCreate");
     print_model(&model);
     for (int step = 1; step <= options.steps; step++) {
         float milliseconds;
+        if (step == options.peak_step) model_set_sequences(&model, options.peak_batch);
         check(cudaEventRecord(begin), "cudaEventRecord");
         train_step(&model, &optimizer, &text, options.accumulate, &random, starts);
         check(cudaEventRecord(end), "cudaEventRecord");
@@ -92,6 +103,7 @@ int main(int argc, char **argv)
         check(cudaEventSynchronize(end), "cudaEventSynchronize");
         check(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
         print_step(step, loss, milliseconds);
+        if (step == options.peak_step) model_set_sequences(&model, batch);
         if (options.evaluate_every && step % options.evaluate_every == 0) {
             const float held_out = evaluate(&model, &text, starts);
             printf("evaluation %d loss %.6f %a\n", step, held_out, held_out);

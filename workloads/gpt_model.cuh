@@ -195,6 +195,15 @@ static void model_describe(struct Model *m, struct Shape shape, enum Allocator a
     add_activations(m);
 }
 
+/* Another number of sequences from now on, at most as many as the model was started with. Precondition: no
+ * activation is taken. */
+static inline void model_set_sequences(struct Model *m, int batch)
+{
+    set_finish(&m->activations);
+    m->shape.batch = batch;
+    add_activations(m);
+}
+
 static void take_batch(struct Model *m)
 {
     m->batch_bytes = (3 * (size_t)rows_of(m) + VOCABULARY + 1) * sizeof(int);

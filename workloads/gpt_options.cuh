@@ -8,7 +8,7 @@
 struct Options {
     const char *data, *dump_weights;
     struct Shape shape;
-    int steps, accumulate, evaluate_every;
+    int steps, accumulate, evaluate_every, peak_step, peak_batch;
     enum OptimizerKind optimizer;
     enum Allocator allocator;
     uint64_t seed;
@@ -19,6 +19,8 @@ struct Options {
     SHAPE_OPTIONS(X)                                                                                         \
     X("steps", steps, 20, 1, 1000000000, "updates of the weights")                                           \
     X("accumulate", accumulate, 1, 1, 1000000, "micro-batches for each update")                              \
+    X("peak-step", peak_step, 0, 0, 1000000000, "step with a batch of its own; 0: none")                     \
+    X("peak-batch", peak_batch, 1, 1, 65536, "sequences in that step's micro-batches")                       \
     X("evaluate-every", evaluate_every, 0, 0, 1000000000, "steps between evaluations; 0: never")             \
     X("seed", seed, 1, 0, INT64_MAX, "of weights and batches")
 
@@ -94,6 +96,9 @@ static void parse_options(struct Options *o, int argc, char **argv)
     if (optind < argc) usage_error("unexpected argument '%s'%s", argv[optind], "");
     if (!o->data) usage_error("--data FILE is missing%s%s", "", "");
     check_shape(&o->shape);
+    struct Shape peak = o->shape;
+    peak.batch = o->peak_batch;
+    check_shape(&peak);
 }
 
 #endif

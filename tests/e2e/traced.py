@@ -106,7 +106,9 @@ def durations(bench):
     period = ends[-1] - ends[-2]
     places = [tick % period for tick in timed]
     need(period / 2 < len(timed) <= len(launches) / 8, f"{len(timed)} of {len(launches)} in periods of {period}", run)
-    need(len(set(places)) == len(places), f"each in its turn: {sorted(places)}", run)
+    for first in range(0, len(places), period):
+        turn = places[first : first + period]
+        need(len(set(turn)) == len(turn), f"each in its turn: {sorted(turn)}", run)
 
 
 def transfers(bench):
@@ -114,7 +116,9 @@ def transfers(bench):
     arguments = MODEL + ["--steps", "3"]
     plain = bench.run(arguments)
     options = {"CHUNK": "2M", "DEVICE_BUDGET": plain.peak // 2 // (2 * MIB) * 2 * MIB}
-    link = {"SOFTCUDA_DRIVER": "ideal", "SOFTCUDA_LINK_IN": "10", "SOFTCUDA_LINK_OUT": "5", "SOFTCUDA_LINK_BOTH": "4"}
+    # Device memory so fast that no kernel seems to be limited by it: what is used in place would have a part of the link.
+    link = {"SOFTCUDA_DRIVER": "ideal", "SOFTCUDA_LINK_IN": "10", "SOFTCUDA_LINK_OUT": "5", "SOFTCUDA_LINK_BOTH": "4",
+            "SOFTCUDA_DEVICE_BANDWIDTH": "50000"}
     for daemon in ("inline", "thread"):
         run, records = traced(bench, arguments, {**options, "DAEMON": daemon}, environment=link)
         need(run.same_bits(plain), "same bits", plain, run)

@@ -245,10 +245,11 @@ class Packed(unittest.TestCase):
             self.assertEqual(row["gbps_out"] > 0, row["direction"] != "in", row)
 
     def test_streams_use_the_link(self):
-        """A kernel that reads and writes host memory moves more than one that does either; softcuda's link has both directions."""
+        """A kernel that reads and writes host memory moves more than one that does either: softcuda's link has both directions, and
+        what they share of its speed is more than one has alone."""
         for row in self.found["streaming"]:
             if row["memory"] != "device":
-                self.assertGreater(row["both_gbps"], 1.5 * row["read_gbps"], row)
+                self.assertGreater(row["both_gbps"], 1.25 * row["read_gbps"], row)
 
     def test_read_mostly_is_right(self):
         self.assertEqual({row["right"] for row in self.found["readmostly"]}, {True})
