@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "trace/objects.h"
+
 /* prefixes of the libraries' file names */
 static const char *const sharing[] = {"libnccl", "libnvshmem", "nvshmem", "libuct_cuda"};
 
@@ -12,16 +14,6 @@ struct question {
     uintptr_t address;
     bool shares;
 };
-
-bool sl_object_holds(const struct dl_phdr_info *object, uintptr_t address)
-{
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD && address - (object->dlpi_addr + part->p_vaddr) < part->p_memsz)
-            return true;
-    }
-    return false;
-}
 
 /* Does not use dladdr: see trace/sites.c. */
 static int look_at(struct dl_phdr_info *object, size_t bytes, void *argument)

@@ -2,12 +2,8 @@
 #ifndef SLUICE_SHIM_CALLER_H
 #define SLUICE_SHIM_CALLER_H
 
-#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Whether `address` is in a loaded segment of the object from dl_iterate_phdr. */
-bool sl_object_holds(const struct dl_phdr_info *object, uintptr_t address);
 
 /* Whether the code at `caller` belongs to a library that allocates memory in order to share it with other
  * processes, devices or network cards, such as NCCL and NVSHMEM. Takes the loader's lock while it reads its

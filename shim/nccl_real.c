@@ -4,9 +4,9 @@
 #include <limits.h>
 #include <link.h>
 
-#include "caller.h"
 #include "lookup.h"
 #include "nccl.h"
+#include "trace/objects.h"
 
 #define LIBRARY "libnccl.so" /* prefix of its file name */
 

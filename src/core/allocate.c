@@ -142,6 +142,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, con
     if (status == SL_ERR_NO_MEMORY && sl_late_frees_hurry() | sl_host_room_collect(core))
         status = alloc_once(core, bytes, site, tag, stream, address);
     if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
+    if (status == SL_ERR_NO_MEMORY) sl_shortage_say_failed(core, bytes);
     return status;
 }
 

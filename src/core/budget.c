@@ -69,6 +69,7 @@ void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t gi
     sl_bytes_text(given, text), sl_bytes_text(free_bytes, free_text);
     budget->watch.free_at_start = free_bytes;
     budget->bytes = given ? given : automatic_budget(free_bytes);
+    budget->automatic = !given;
     if (budget->core->policy->memory == SL_MEMORY_PAGED) {
         if (given_bytes && given_bytes < free_bytes)
             sl_log(SL_LOG_WARN,

@@ -25,6 +25,7 @@ struct sl_budget_watch {
 struct sl_budget {
     struct sl_core *core;
     uint64_t bytes; /* as decided at the start */
+    bool automatic; /* from the memory that was free: neither the user nor a profile chose it */
     struct sl_budget_watch watch;
     _Atomic int64_t charged_bytes; /* that the program took past us */
     _Atomic bool lessened;         /* the budget shrank and chunks must be evicted */

@@ -16,6 +16,7 @@
 #include "core/record.h"
 #include "core/runtime.h"
 #include "core/sample.h"
+#include "core/shortage.h"
 #include "launch/access.h"
 #include "memory/placement.h"
 #include "move/reuse.h"
@@ -176,6 +177,7 @@ struct sl_core {
     struct sl_schedule schedule;
     struct sl_planning planning;
     struct sl_budget budget;
+    struct sl_shortage shortage;
     struct sl_host_part host;
     struct sl_streams streams;
     struct sl_reuse reuse;

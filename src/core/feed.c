@@ -21,6 +21,7 @@ static void end_iteration(struct sl_core *core)
     sl_monitor_step(core);
     sl_record_iteration(&core->recorder, &core->stats, &core->migrator);
     if (core->learned) sl_learned_iteration(core->learned);
+    sl_shortage_say_moving(core);
 }
 
 void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, uint32_t stream)
@@ -158,6 +159,7 @@ static void note_place(struct sl_core *core, uint64_t expected, uint32_t s)
 void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
 {
     core->placement.slots[slot].tag = tag;
+    sl_shortage_note(core);
     if (sl_budget_is_short(&core->budget)) sl_core_under_pressure(core);
     sl_budget_say_exceeded(&core->budget);
     uint64_t expected = sl_predictor_expected_note(core->history.predictor);

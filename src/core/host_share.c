@@ -252,6 +252,18 @@ uint32_t sl_host_share_others_on_link(struct sl_host_share *share, uint64_t link
     return count;
 }
 
+uint64_t sl_host_share_most(struct sl_host_share *share, const char **by)
+{
+    const struct sl_options *options = share->options;
+    struct sl_host_memory host;
+    read_host(options, &host);
+    *by = options->host_limit                ? "SLUICE_HOST_LIMIT"
+          : options->node_limit              ? "SLUICE_NODE_LIMIT"
+          : sl_host_memory_limited_by(&host) ? "the cgroup's limit, less a reserve"
+                                             : "the machine's memory, less a reserve";
+    return share->limit_bytes;
+}
+
 /* --- claims */
 
 static inline uint64_t taken(const struct sl_host_part *part)

@@ -78,6 +78,9 @@ bool sl_host_share_take_pinnable(struct sl_host_share *share, uint64_t bytes);
 uint64_t sl_host_share_device_room(struct sl_host_share *share);
 uint32_t sl_host_share_others_on_link(struct sl_host_share *share, uint64_t link);
 
+/* The bytes that the process may claim, and what limits them, in words. Any thread. */
+uint64_t sl_host_share_most(struct sl_host_share *share, const char **by);
+
 /* From now on the placement's limit is the part. What the placement already holds counts. `first`: the
  * process's first core. Caller holds the core's order lock, for this function and the following ones. */
 void sl_host_part_begin(struct sl_host_part *part, struct sl_host_share *share,

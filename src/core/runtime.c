@@ -269,6 +269,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
         settle_movements(core);
     }
     sl_monitor_observe(core);
+    sl_shortage_say_moving(core);
     sl_record_end(&core->recorder, &core->stats, &core->migrator);
     if (sl_learned_something(core->learned)) sl_learned_write(core->learned);
     sl_report_end(core);

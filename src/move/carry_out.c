@@ -38,8 +38,9 @@ bool sl_carry_out_wait_before(struct sl_migrator *migrator, struct sl_mover *mov
     struct sl_link_direction *other = movement->out ? &migrator->in : &migrator->out;
     bool waited = !movement->other || sl_link_direction_wait(other, backend, movement->other, NULL) == SL_OK;
     if (movement->room) waited &= sl_link_direction_wait_room(other, backend, movement->room) == SL_OK;
-    for (uint32_t u = 0; u < movement->user_count; u++)
-        backend->event_wait(backend->self, movement->users[u]);
+    for (uint32_t u = 0; u < movement->users.count; u++)
+        backend->event_wait(backend->self, movement->users.events[u]);
+    sl_users_let_go(&movement->users);
     begin_timed(migrator, mover, movement);
     return waited;
 }

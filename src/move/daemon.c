@@ -38,7 +38,7 @@ void sl_daemon_wake(struct sl_daemon *daemon)
 /* Waits on the host until the step can start at once, or the daemon is stopped. The plan may change
  * meanwhile, so the step is checked again when it is issued. False: the step needs a movement that a mover
  * has yet to carry out, maybe this one. */
-static bool wait_until_ready(const struct sl_daemon *daemon, bool out, const struct sl_pending *pending)
+static bool wait_until_ready(const struct sl_daemon *daemon, bool out, struct sl_pending *pending)
 {
     struct sl_migrator *migrator = daemon->schedule->migrator;
     struct sl_link_direction *other = out ? &migrator->in : &migrator->out;
@@ -50,9 +50,9 @@ static bool wait_until_ready(const struct sl_daemon *daemon, bool out, const str
     if (before && !atomic_load(&daemon->stopping)) sl_migrator_wait_host(migrator, other, before);
     if (!atomic_load(&daemon->stopping))
         sl_link_direction_wait_room(other, migrator->backend, pending->out_sequence);
-    for (uint32_t u = 0; u < pending->user_count && !atomic_load(&daemon->stopping); u++)
+    for (uint32_t u = 0; u < pending->users.count && !atomic_load(&daemon->stopping); u++)
         /* Only for speed: an eviction copies what is there when it starts. */
-        migrator->backend->event_wait(migrator->backend->self, pending->users[u]);
+        migrator->backend->event_wait(migrator->backend->self, pending->users.events[u]);
     return true;
 }
 
@@ -90,6 +90,7 @@ static enum progress decide(struct worker *worker, uint32_t seen)
     begin_wait(worker);
     bool ready = wait_until_ready(daemon, worker->out, &pending);
     if (!end_wait(worker)) return LEFT;
+    sl_users_let_go(&pending.users);
     SL_TEST_DELAY(ISSUE);
     if (!ready || atomic_load(&daemon->stopping)) return NOTHING;
     if (worker->out && sl_schedule_is_open(schedule, pending.chunk)) record_points(daemon, seen);

@@ -52,7 +52,11 @@ struct sl_fence *sl_fences_new(struct sl_fences *fences, sl_tick oldest)
     sl_lock(&fences->lock);
     while (fences->first != fences->next && fences->ring[fences->first % SL_FENCES]->tick < oldest)
         fences->spare[fences->spare_count++] = fences->ring[fences->first++ % SL_FENCES];
-    if (fences->spare_count) fence = fences->spare[--fences->spare_count];
+    for (uint32_t i = fences->spare_count; i-- && !fence;)
+        if (!atomic_load(&fences->spare[i]->holders)) {
+            fence = fences->spare[i];
+            fences->spare[i] = fences->spare[--fences->spare_count];
+        }
     if (!fence) fence = new_fence(fences);
     sl_unlock(&fences->lock);
     return fence;
@@ -77,9 +81,9 @@ void sl_fences_put(struct sl_fences *fences, struct sl_fence *fence, sl_tick tic
     sl_unlock(&fences->lock);
 }
 
-const struct sl_fence *sl_fences_find(struct sl_fences *fences, sl_tick tick)
+struct sl_fence *sl_fences_find(struct sl_fences *fences, sl_tick tick)
 {
-    const struct sl_fence *found = NULL;
+    struct sl_fence *found = NULL;
     sl_lock(&fences->lock);
     uint64_t low = fences->first, high = fences->next;
     while (low < high) {

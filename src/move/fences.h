@@ -1,7 +1,8 @@
-/* The fences that the schedule's evictions wait for: one behind each launch after which chunks are evicted.
+/* The fences that evictions wait for: one behind each launch after which chunks are evicted.
  *
- * A fence is reused only when all evictions of its launch have been issued, so it is never recorded anew
- * while an eviction may still wait for it. If SL_FENCES are in use, further launches get none, and the
+ * A fence is reused only when all evictions of its launch have been issued, and no mover still waits for one
+ * of its events on the host (struct sl_users): recorded anew, these would stand behind later work, or belong
+ * to a capture. If SL_FENCES are in use, further launches get none, and the
  * evictions after them wait for no stream. Thread-safe.
  */
 #ifndef SLUICE_FENCES_H
@@ -31,6 +32,6 @@ void sl_fences_give(struct sl_fences *fences, struct sl_fence *fence);
 /* The fence was recorded behind launch `tick`. */
 void sl_fences_put(struct sl_fences *fences, struct sl_fence *fence, sl_tick tick);
 /* The fence behind launch `tick`, or NULL. */
-const struct sl_fence *sl_fences_find(struct sl_fences *fences, sl_tick tick);
+struct sl_fence *sl_fences_find(struct sl_fences *fences, sl_tick tick);
 
 #endif

@@ -156,7 +156,8 @@ enum sl_status sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_lin
     return sl_link_direction_wait(direction, migrator->backend, sequence, NULL);
 }
 
-uint32_t sl_migrator_users(struct sl_migrator *migrator, sl_chunk c, const struct sl_fence *fence,
+/* At most `most` of them. */
+static uint32_t list_users(struct sl_migrator *migrator, sl_chunk c, const struct sl_fence *fence,
                            sl_event_handle *events, uint32_t most)
 {
     uint64_t users = atomic_load(&sl_arena_record(migrator->arena, c)->users);
@@ -171,6 +172,19 @@ uint32_t sl_migrator_users(struct sl_migrator *migrator, sl_chunk c, const struc
     return count;
 }
 
+void sl_migrator_users(struct sl_migrator *migrator, sl_chunk c, struct sl_fence *fence, struct sl_users *out)
+{
+    out->count = list_users(migrator, c, fence, out->events, SL_MOVEMENT_USERS);
+    out->fence = out->count ? fence : NULL;
+    if (out->fence) atomic_fetch_add(&fence->holders, 1);
+}
+
+void sl_users_let_go(struct sl_users *users)
+{
+    if (users->fence) atomic_fetch_sub(&users->fence->holders, 1);
+    users->fence = NULL;
+}
+
 /* Makes the out stream wait for the streams that were seen to use the chunk: evicting it while a kernel uses
  * it is slow. */
 static void wait_for_users(struct sl_migrator *migrator, sl_chunk c, const struct sl_fence *fence)
@@ -179,7 +193,7 @@ static void wait_for_users(struct sl_migrator *migrator, sl_chunk c, const struc
     uint64_t fetch = atomic_load(&sl_arena_record(migrator->arena, c)->in_sequence);
     sl_event_handle events[SL_STREAMS];
     if (fetch) sl_migrator_wait(migrator, &migrator->in, fetch, migrator->out.enqueued.stream);
-    uint32_t count = sl_migrator_users(migrator, c, fence, events, SL_STREAMS);
+    uint32_t count = list_users(migrator, c, fence, events, SL_STREAMS);
     for (uint32_t e = 0; e < count; e++) /* only for speed */
         backend->stream_wait(backend->self, migrator->out.enqueued.stream, events[e]);
 }
@@ -381,12 +395,12 @@ static void note_gone(struct sl_migrator *migrator, struct sl_chunk_record *chun
 
 /* Precondition: the content has changed, and `sequence` is published as the chunk's. */
 static void copy_out_by_mover(struct sl_migrator *migrator, struct sl_movement *movement, sl_chunk c,
-                              const struct sl_fence *fence, enum sl_move_cause cause)
+                              struct sl_fence *fence, enum sl_move_cause cause)
 {
     struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
     movement->other = atomic_load(&chunk->in_sequence);
     movement->whole = true;
-    movement->user_count = sl_migrator_users(migrator, c, fence, movement->users, SL_MOVEMENT_USERS);
+    sl_migrator_users(migrator, c, fence, &movement->users);
     uint64_t bytes = movement->bytes;
     movement->move = sl_stats_moved(migrator->stats, SL_ACTION_EVICT, cause, c, bytes);
     movement->sequence = sl_link_direction_claim(&migrator->out, bytes);
@@ -394,7 +408,7 @@ static void copy_out_by_mover(struct sl_migrator *migrator, struct sl_movement *
     sl_movers_add(migrator->movers, movement);
 }
 
-uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struct sl_fence *fence,
+uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, struct sl_fence *fence,
                            enum sl_move_cause cause)
 {
     struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);

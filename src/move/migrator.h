@@ -42,6 +42,7 @@ struct sl_fence {
     sl_event_handle events[SL_STREAMS];
     uint64_t behind[SL_STREAMS]; /* last collective in front of each (behind.h); 0: none */
     sl_tick tick;                /* the launch in front of the fence; see fences.h */
+    _Atomic uint32_t holders;    /* that may still wait for the events (struct sl_users) */
 };
 
 #define SL_ASSUMED_LINK_BYTES_PER_S 24000000000u /* until it is measured: PCIe 4 x16 */
@@ -137,7 +138,7 @@ bool sl_migrator_may_discard(struct sl_migrator *migrator, sl_chunk c);
 /* Frees the chunk's frame: copies it out, or discards it if its content is dead. The movement starts when the
  * chunk's users in `fence` (NULL: none), its own fetch and, for a discard, the frees of its memory are done.
  * Caller holds out.lock. Returns the movement's sequence; 0: the chunk has no frame. */
-uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk chunk, const struct sl_fence *fence,
+uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk chunk, struct sl_fence *fence,
                            enum sl_move_cause cause);
 
 /* Fetches the chunk up to `bytes` bytes, or the bytes that its frame lacks, once out movement `after_out` is
@@ -151,10 +152,12 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk chunk, uint64_
 void sl_migrator_hand_to_driver(struct sl_migrator *migrator, sl_chunk chunk);
 
 /* The events behind which the streams that were seen to use the chunk are done with it, as far as the fence
- * (may be NULL) says so, and `most` of them: to wait for them saves time. Not those behind what may take for
- * ever. Caller holds out.lock, so that the fence is not reused. */
-uint32_t sl_migrator_users(struct sl_migrator *migrator, sl_chunk chunk, const struct sl_fence *fence,
-                           sl_event_handle *events, uint32_t most);
+ * (may be NULL) says so, and there is room for them. Not those behind what may take for ever. Caller holds
+ * out.lock, so that the fence is not reused, and lets the users go when it has waited for them. */
+void sl_migrator_users(struct sl_migrator *migrator, sl_chunk chunk, struct sl_fence *fence,
+                       struct sl_users *out);
+/* Any thread. */
+void sl_users_let_go(struct sl_users *users);
 /* What the driver said to a movement: once it refuses one, nothing is moved any more, and a line says so. */
 void sl_migrator_judge(struct sl_migrator *migrator, enum sl_status status);
 

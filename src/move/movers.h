@@ -20,15 +20,24 @@
 #define SL_MOVERS_MOST 8 /* of each direction: the largest SLUICE_MOVERS */
 #define SL_MOVEMENT_USERS 4
 
+struct sl_fence;
+
+/* Events behind which streams are done with a chunk: waited for only to save time. They are of a fence, which
+ * is not recorded anew until they are let go (fences.h). */
+struct sl_users {
+    struct sl_fence *fence; /* NULL: let go, or there are none */
+    sl_event_handle events[SL_MOVEMENT_USERS];
+    uint32_t count;
+};
+
 /* A movement that was decided: its chunk's record has changed already. */
 struct sl_movement {
     struct sl_movement *next;
     bool out;
     uint64_t sequence, address, bytes;
-    uint64_t other;                           /* movements of the other direction up to here come first */
-    uint64_t room;                            /* of a fetch: the room behind this eviction comes first */
-    sl_event_handle users[SL_MOVEMENT_USERS]; /* waited for only to save time */
-    uint32_t user_count;
+    uint64_t other; /* movements of the other direction up to here come first */
+    uint64_t room;  /* of a fetch: the room behind this eviction comes first */
+    struct sl_users users;
     struct sl_event move;  /* its record */
     bool whole;            /* see sl_transfers_end */
     bool timed;            /* the mover's event `begin` is in front of it, and its time is noted */

@@ -82,8 +82,7 @@ static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move
             sl_schedule_is_open(schedule, step->chunk) ||
             (patience == PATIENT && sl_migrator_is_behind_peers(schedule->migrator, step->chunk)))
             return;
-        const struct sl_fence *fence =
-            patience == WAITED ? NULL : sl_fences_find(&schedule->fences, step->after);
+        struct sl_fence *fence = patience == WAITED ? NULL : sl_fences_find(&schedule->fences, step->after);
         sl_migrator_evict(schedule->migrator, step->chunk, fence, cause);
         atomic_store(&schedule->next_out, i + 1);
     }
@@ -342,9 +341,8 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
         *pending = (struct sl_pending){
             .generation = atomic_load(&schedule->generation), .index = i, .chunk = step->chunk};
         if (found && out)
-            pending->user_count = sl_migrator_users(schedule->migrator, step->chunk,
-                                                    sl_fences_find(&schedule->fences, step->after),
-                                                    pending->users, SL_MOVEMENT_USERS);
+            sl_migrator_users(schedule->migrator, step->chunk, sl_fences_find(&schedule->fences, step->after),
+                              &pending->users);
         if (found && !out) pending->out_sequence = out_sequence_for(schedule, step);
     }
     sl_unlock(&direction->lock);

@@ -123,9 +123,8 @@ struct sl_pending {
     uint64_t generation;
     uint32_t index;
     sl_chunk chunk;
-    uint64_t out_sequence;                    /* fetches: the out movement to wait for; 0: none */
-    sl_event_handle users[SL_MOVEMENT_USERS]; /* evictions: see sl_migrator_users */
-    uint32_t user_count;
+    uint64_t out_sequence; /* fetches: the out movement to wait for; 0: none */
+    struct sl_users users; /* of an eviction's chunk; the caller lets them go */
 };
 bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending *pending);
 /* Whether the chunk is dead, but would have to be copied because the point of a free is not recorded yet

@@ -19,6 +19,16 @@ static struct module {
     const char *path;
 } modules[SL_MODULES_MOST];
 
+bool sl_object_holds(const struct dl_phdr_info *object, uint64_t address)
+{
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && address - (object->dlpi_addr + part->p_vaddr) < part->p_memsz)
+            return true;
+    }
+    return false;
+}
+
 /* Whether [address, address + bytes), as addresses in the object's file, is mapped and readable. */
 static bool is_mapped(const struct dl_phdr_info *object, uint64_t address, uint64_t bytes)
 {

@@ -10,6 +10,9 @@ struct dl_phdr_info;
 
 #define SL_MODULES_MOST 1024u
 
+/* Whether `address` is in a loaded segment of the object from dl_iterate_phdr. */
+bool sl_object_holds(const struct dl_phdr_info *object, uint64_t address);
+
 /* The first 16 bytes of the build id in the object's mapped notes, padded with zeros. False: it has none.
  * Precondition: the object stays loaded, as inside dl_iterate_phdr. */
 bool sl_build_id(const struct dl_phdr_info *object, uint64_t id[2]);
@@ -51,5 +54,12 @@ enum sl_identity_match sl_identity_match(const struct sl_object *objects, uint32
 /* A hash of the calling library, the call stack above the shim, and the thread's place in Python
  * (python_frames.h). `caller`: the hook's return address. */
 uint64_t sl_site_here(const void *caller);
+
+/* --- site_text.c: the same for people. */
+
+/* Where the calling thread is: its innermost line of Python, else its innermost function of the program
+ * itself, else of another object than this one. Returns `out`. Takes the loader's lock; thread-safe. */
+#define SL_SITE_TEXT 160
+const char *sl_site_text(char out[SL_SITE_TEXT]);
 
 #endif

@@ -103,16 +103,6 @@ struct places {
     struct frames *frames; /* for the trace, or NULL */
 };
 
-static bool holds(const struct dl_phdr_info *object, uint64_t address)
-{
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD && address - (object->dlpi_addr + part->p_vaddr) < part->p_memsz)
-            return true;
-    }
-    return false;
-}
-
 /* Sets the frame's module number for the trace, and its offset in the module. */
 static void note_frame(struct places *out, const struct dl_phdr_info *object, uint32_t *module, int frame)
 {
@@ -133,7 +123,7 @@ static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argum
     (void)bytes;
     for (int i = 0; i < out->stack->count; i++) {
         uint64_t address = (uint64_t)out->stack->at[i];
-        if (out->places[i] || !holds(object, address)) continue;
+        if (out->places[i] || !sl_object_holds(object, address)) continue;
         if (!hashed) {
             name_hash = sl_identity_of_name(object->dlpi_name);
             sl_identity_note(name_hash);

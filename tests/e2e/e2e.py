@@ -8,6 +8,7 @@ of a run on a device that is large enough. softcuda's own books, not sluice's, s
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -343,6 +344,58 @@ def host_memory(bench):
             check_budget(run, budget, f"{allocator}, {daemon}, a part on the device")
 
 
+# 45 MiB, in chunks of 50 MiB, and more in the eighth step.
+INSURED = ["--layers", "3", "--width", "256", "--heads", "4", "--context", "32", "--batch", "4", "--steps", "10",
+           "--allocator", "async", "--peak-step", "8"]
+SHORT = r"sluice: the program needs (\d+) MiB of device memory, (\d+) MiB more than its budget of 52 MiB: .*; (.*)"
+
+
+def insurance(bench):
+    """Without a budget: while all fits, nothing is said, and steps cost what they do without sluice. The eighth batch is the
+    largest and does not fit: one line says so, and what would avoid it; a device without sluice ends the program. Later steps
+    fit again."""
+    device = 56 * MIB
+    for batch, remedy in (("4", None), ("6", "SLUICE_DEVICE_BUDGET=54M (sluice run --budget 54M) lets it fit"),
+                          ("8", "the device has not so much: smaller batches or tensors let it fit")):
+        arguments = INSURED + ["--peak-batch", batch]
+        whole = reference(bench, arguments)
+        run = bench.run(arguments, device_bytes=device, sluice={})
+        need(run.status == 0 and run.same_bits(whole), "same bits", whole, run)
+        check_budget(run, 52 * MIB, "automatic budget")
+        said = [line for line in run.errors.splitlines() if line.startswith("sluice:")]
+        steps = [number for number in range(2, 10) if remedy is None or number < 7 or number == 9]
+        for number in steps:
+            need(run.step_ms[number] <= 1.01 * whole.step_ms[number] + 0.05, f"step {number + 1}: {run.step_ms}", whole, run)
+        if remedy is None:
+            need(not said and not run.sluice["total"]["bytes_out"], f"nothing moves, nothing is said: {said}", run)
+            continue
+        line = re.fullmatch(SHORT, said[0]) if len(said) == 1 else None
+        need(line and int(line[1]) - int(line[2]) == 52 and line[3] == remedy, f"one line: {said}", run)
+        moved = run.step_ms[7] - whole.step_ms[7]
+        print("ok batch", batch, said[0], f"{moved:.2f} ms more")
+    need(bench.run(arguments, device_bytes=device - 8 * MIB).status == 3, "without sluice the program ends")
+
+
+def memory_ends(bench):
+    """Host memory ends: a line says who wanted how much, what limits it, and what would suffice; and that does."""
+    arguments = MODEL + ["--steps", "1"]
+    lines, limit = [], "64M"
+    for _ in range(8):
+        run = bench.run(arguments, sluice={"CHUNK": "2M", "HOST_LIMIT": limit, "DEVICE_BUDGET": "32M"})
+        said = [line for line in run.errors.splitlines() if line.startswith("sluice: no memory for ")]
+        if run.status == 0:
+            break
+        need(run.status == 3 and len(said) == 1, "the program's own end, and one line", run)
+        line = re.fullmatch(r"sluice: no memory for (\S+ \S+), allocated by gpt\+0x[0-9a-f]+: the program has (\S+) MiB, and may have "
+                            r"(\S+) MiB of host memory \(SLUICE_HOST_LIMIT\)\. So far (\d+) MiB of host memory and a budget of "
+                            r"\S+ MiB would be enough: see \"When memory ends\" in docs/usage.md", said[0])
+        need(line and int(line[4]) > int(line[3]), f"what would suffice: {said}", run)
+        lines.append(said[0])
+        limit = f"{max(int(line[4]), int(line[3]) * 5 // 4)}M"
+    need(run.status == 0 and lines, f"with more of it the program ends well: {lines}", run)
+    print("ok", len(lines), "times short; enough:", limit)
+
+
 def small_budget(bench):
     """A budget smaller than one launch's working set: it runs, partly in place, and the kernel is named once."""
     arguments = MODEL + ["--steps", "2"]
@@ -371,7 +424,7 @@ def others(bench):
     need(0 < evicted["10"] == evicted["6"], f"the driver evicts for a while only: {evicted}")
 
 
-TESTS = {t.__name__: t for t in (identical, perceptron, steady, irregular, slab, out_of_memory, resident, large_chunks, off,
+TESTS = {t.__name__: t for t in (identical, insurance, memory_ends, perceptron, steady, irregular, slab, out_of_memory, resident, large_chunks, off,
                                  bad_options, host_memory, small_budget, others, backing)}
 
 

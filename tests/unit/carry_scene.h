@@ -144,7 +144,7 @@ static inline uint64_t bring(sl_chunk c)
     return bring_behind(c, 0);
 }
 
-static inline uint64_t release_behind(sl_chunk c, const struct sl_fence *fence)
+static inline uint64_t release_behind(sl_chunk c, struct sl_fence *fence)
 {
     sl_lock(&migrator.out.lock);
     uint64_t sequence = sl_migrator_evict(&migrator, c, fence, SL_CAUSE_DEMAND);

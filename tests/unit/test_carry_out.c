@@ -263,7 +263,10 @@ static void an_eviction_waits_for_those_who_use_its_chunk(void **state)
     atomic_store(&record(0)->users, (uint64_t)1 << 3 | (uint64_t)1 << 5 | (uint64_t)1 << 6);
     release_behind(0, &fence);
     uint32_t before = device.wait_count;
+    assert_int_equal(atomic_load(&fence.holders),
+                     1); /* else its events could be recorded anew before the wait */
     carry_next(true);
+    assert_int_equal(atomic_load(&fence.holders), 0);
     assert_int_equal(last_call()->waits, before + 3); /* for the fetch, too */
     assert_int_equal(noted_host_waits(&device, fence.events[3]), 1);
     assert_int_equal(noted_host_waits(&device, fence.events[4]), 0);
@@ -273,6 +276,7 @@ static void an_eviction_waits_for_those_who_use_its_chunk(void **state)
     release_behind(0, &fence);
     carry_next(true);
     assert_int_equal(noted_host_waits(&device, fence.events[3]), 1); /* nobody has used it since */
+    assert_int_equal(atomic_load(&fence.holders), 0);
     clear(&fence);
 }
 

@@ -73,6 +73,29 @@ static void what_is_not_needed_serves_again(void **state)
     sl_fences_give(fences, fence);
 }
 
+/* Movers wait for its events after the eviction was decided: were these recorded anew meanwhile, they would
+ * wait for later work, or for a capture's event, which the driver refuses. */
+static void a_held_fence_does_not_serve_yet(void **state)
+{
+    (void)state;
+    struct sl_fence *held = sl_fences_new(fences, 0), *put = sl_fences_new(fences, 0);
+    atomic_store(&held->holders, 1);
+    atomic_store(&put->holders, 1);
+    sl_fences_give(fences, held);
+    sl_fences_put(fences, put, 1);
+    for (int i = 0; i < 40; i++) { /* more than are spare */
+        struct sl_fence *fence = sl_fences_new(fences, 2 + (sl_tick)i);
+        assert_true(fence && fence != held && fence != put);
+        sl_fences_put(fences, fence, 100 + (sl_tick)i);
+    }
+    atomic_store(&held->holders, 0);
+    atomic_store(&put->holders, 0);
+    struct sl_fence *one = sl_fences_new(fences, 2), *two = sl_fences_new(fences, 2);
+    assert_true((one == held && two == put) || (one == put && two == held));
+    sl_fences_give(fences, one);
+    sl_fences_give(fences, two);
+}
+
 /* The ring goes round many times, and there are never more than SL_FENCES of them. */
 static void beyond_the_most_launches_get_none(void **state)
 {
@@ -149,6 +172,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fences_are_kept, start, stop),
         cmocka_unit_test_setup_teardown(launches_may_end_in_any_order, start, stop),
         cmocka_unit_test_setup_teardown(what_is_not_needed_serves_again, start, stop),
+        cmocka_unit_test_setup_teardown(a_held_fence_does_not_serve_yet, start, stop),
         cmocka_unit_test_setup_teardown(beyond_the_most_launches_get_none, start, stop),
         cmocka_unit_test_setup_teardown(without_an_event_there_is_no_fence, start, stop),
         cmocka_unit_test_setup_teardown(a_half_built_one_is_closed, start, stop),
