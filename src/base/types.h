@@ -25,6 +25,10 @@ static inline uint64_t sl_least(uint64_t one, uint64_t other)
 {
     return one < other ? one : other;
 }
+static inline uint64_t sl_most(uint64_t one, uint64_t other)
+{
+    return one > other ? one : other;
+}
 
 /* Actions on a chunk: plans choose them, the link carries them out, traces record them. */
 enum sl_action_kind {

@@ -13,12 +13,19 @@
 #define LAUNCHES_BETWEEN_LOOKS 64
 #define BETWEEN_LOOKS_NS 100000000u /* the driver may need some 100 us to answer */
 
+uint64_t sl_budget_lost(const struct sl_budget *budget)
+{
+    uint64_t lost = atomic_load_explicit(&budget->watch.lost_bytes, memory_order_relaxed);
+    uint64_t part = atomic_load_explicit(&budget->part_bytes, memory_order_relaxed);
+    return part && part < budget->bytes - lost ? budget->bytes - part : lost;
+}
+
 uint64_t sl_budget_bytes(const struct sl_budget *budget)
 {
     int64_t charged = atomic_load_explicit(&budget->charged_bytes, memory_order_relaxed);
     uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
-    taken += atomic_load_explicit(&budget->watch.lost_bytes, memory_order_relaxed);
-    return budget->bytes > taken + SL_LEAST_BUDGET ? budget->bytes - taken : SL_LEAST_BUDGET;
+    uint64_t left = budget->bytes - sl_budget_lost(budget);
+    return left > taken + SL_LEAST_BUDGET ? left - taken : SL_LEAST_BUDGET;
 }
 
 void sl_budget_say_exceeded(const struct sl_budget *budget)
@@ -54,7 +61,7 @@ void sl_budget_charge(struct sl_budget *budget, int64_t bytes)
 }
 
 /* The free memory less 5 %, or less 512 MiB if that is more. On a device too small for that, less 5 %. */
-static uint64_t automatic_budget(uint64_t free_bytes)
+uint64_t sl_budget_automatic(uint64_t free_bytes)
 {
     uint64_t reserve = free_bytes / 20 > 512 * SL_MIB ? free_bytes / 20 : 512 * SL_MIB;
     if (free_bytes < 2 * reserve) reserve = free_bytes / 20;
@@ -68,7 +75,7 @@ void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t gi
     uint64_t given = given_bytes ? given_bytes : wanted_bytes;
     sl_bytes_text(given, text), sl_bytes_text(free_bytes, free_text);
     budget->watch.free_at_start = free_bytes;
-    budget->bytes = given ? given : automatic_budget(free_bytes);
+    budget->bytes = given ? given : sl_budget_automatic(free_bytes);
     budget->automatic = !given;
     if (budget->core->policy->memory == SL_MEMORY_PAGED) {
         if (given_bytes && given_bytes < free_bytes)
@@ -111,7 +118,7 @@ uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t t
 {
     uint64_t left = free_bytes > taken_bytes ? free_bytes - taken_bytes : 0;
     if (budget_bytes <= left) return budget_bytes;
-    uint64_t budget = automatic_budget(left);
+    uint64_t budget = sl_budget_automatic(left);
     return budget > SL_LEAST_BUDGET ? budget : SL_LEAST_BUDGET;
 }
 
@@ -155,11 +162,14 @@ static bool look(struct sl_budget *budget)
     uint64_t free_bytes, total_bytes;
     watch->refused = backend->memory_info(backend->self, &free_bytes, &total_bytes) != SL_OK;
     if (watch->refused) return false;
+    struct sl_device_users users = sl_device_share_look(budget->core);
     sl_lock(&budget->core->order);
-    uint64_t taken = taken_by_others(budget, free_bytes),
-             sure = taken < watch->taken_before ? taken : watch->taken_before;
+    uint64_t taken = taken_by_others(budget, free_bytes);
+    bool is_less = sl_device_share_take_in(budget->core, &users, taken);
+    taken -= sl_least(taken, budget->core->share.others_bytes);
+    uint64_t sure = sl_least(taken, watch->taken_before);
     watch->taken_before = taken;
-    bool is_less = lose(budget, sure);
+    is_less |= lose(budget, sure);
     bool gives_way = (is_less || !budget->pressure) && sl_budget_is_short(budget);
     sl_unlock(&budget->core->order);
     return gives_way;

@@ -27,6 +27,7 @@ struct sl_budget {
     uint64_t bytes; /* as decided at the start */
     bool automatic; /* from the memory that was free: neither the user nor a profile chose it */
     struct sl_budget_watch watch;
+    _Atomic uint64_t part_bytes;   /* beside other programs (device_share.h); 0: there are none */
     _Atomic int64_t charged_bytes; /* that the program took past us */
     _Atomic bool lessened;         /* the budget shrank and chunks must be evicted */
     uint64_t virtual_size_bytes;
@@ -38,6 +39,9 @@ struct sl_budget {
 /* The bytes that chunks may occupy now: the budget less what the program took past us and what others
  * took. */
 uint64_t sl_budget_bytes(const struct sl_budget *budget);
+
+/* Of the budget as decided at the start, what others have now. */
+uint64_t sl_budget_lost(const struct sl_budget *budget);
 
 /* Whether the chunks exceed that. Caller holds the order lock. */
 bool sl_budget_is_short(const struct sl_budget *budget);
@@ -57,6 +61,9 @@ const char *sl_budget_remedy(const struct sl_budget *budget, uint64_t own_bytes,
  * the policy is set, and nothing is on the device yet. */
 void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t given_bytes,
                       uint64_t wanted_bytes);
+
+/* The budget on a device with `free_bytes` free, if the user gives none: that, less a reserve. */
+uint64_t sl_budget_automatic(uint64_t free_bytes);
 
 /* The chunk size for a budget, if the user sets none: large enough for transfers at full speed, small enough
  * that the budget holds many chunks. Thread-safe. */

@@ -47,18 +47,21 @@ uint64_t sl_core_virtual_size(void)
     return atomic_compare_exchange_strong(&decided, &none, size) ? size : none;
 }
 
-static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *chunk_bytes)
+static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t total_bytes,
+                         uint64_t *chunk_bytes)
 {
     struct sl_profile_wanted wanted = sl_learned_wanted(core->learned);
-    sl_budget_decide(&core->budget, free_bytes, core->options->device_budget, wanted.budget_bytes);
-    *chunk_bytes = core->options->chunk ? core->options->chunk
-                   : wanted.chunk_bytes ? wanted.chunk_bytes
-                                        : sl_budget_chunk(core->budget.bytes);
     core->budget.virtual_size_bytes = sl_core_virtual_size();
     core->host.share = &sl_process_share;
     if (!core->number)
         sl_host_share_begin(&sl_process_share, core->options, &core->backend,
                             core->budget.virtual_size_bytes);
+    free_bytes = sl_device_share_begin(core, free_bytes, total_bytes);
+    sl_budget_decide(&core->budget, free_bytes, core->options->device_budget, wanted.budget_bytes);
+    *chunk_bytes = core->options->chunk ? core->options->chunk
+                   : wanted.chunk_bytes ? wanted.chunk_bytes
+                                        : sl_budget_chunk(sl_budget_bytes(&core->budget));
+    sl_device_share_begun(core);
 }
 
 /* The options' rules were checked when they were read; the profile's are checked here. */
@@ -170,7 +173,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
     if (status) return status;
     core->learned = core->number ? join_profile(core) : sl_learned_read(core->options->profile, core);
-    decide_sizes(core, free_bytes, &chunk_bytes);
+    decide_sizes(core, free_bytes, device_bytes, &chunk_bytes);
     if (!sl_lock_init(&core->order, SL_LOCK_ORDER, true)) return SL_ERR_NO_MEMORY;
     sl_arena_init(&core->arena, backend, chunk_bytes);
     core->arena.owner = core->number << SL_OWNER_SHIFT;

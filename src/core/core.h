@@ -8,6 +8,7 @@
 #define SLUICE_CORE_H
 
 #include "core/budget.h"
+#include "core/device_share.h"
 #include "core/history.h"
 #include "core/host_share.h"
 #include "core/mapped.h"
@@ -178,6 +179,7 @@ struct sl_core {
     struct sl_planning planning;
     struct sl_budget budget;
     struct sl_shortage shortage;
+    struct sl_device_share share;
     struct sl_host_part host;
     struct sl_streams streams;
     struct sl_reuse reuse;

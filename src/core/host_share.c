@@ -252,6 +252,17 @@ uint32_t sl_host_share_others_on_link(struct sl_host_share *share, uint64_t link
     return count;
 }
 
+struct sl_device_users sl_host_share_on_device(struct sl_host_share *share, const struct sl_node_device *own)
+{
+    if (!own->id) return (struct sl_device_users){0};
+    int cancel_state = lock_share(share);
+    share->entry.device = *own;
+    read_table(share);
+    struct sl_device_users users = sl_shares_on_device(&share->table, share->node.slot, own->id);
+    unlock_share(share, cancel_state);
+    return users;
+}
+
 uint64_t sl_host_share_most(struct sl_host_share *share, const char **by)
 {
     const struct sl_options *options = share->options;

@@ -78,6 +78,9 @@ bool sl_host_share_take_pinnable(struct sl_host_share *share, uint64_t bytes);
 uint64_t sl_host_share_device_room(struct sl_host_share *share);
 uint32_t sl_host_share_others_on_link(struct sl_host_share *share, uint64_t link);
 
+/* States what the process does with its device, and returns who else is on it. Any thread. */
+struct sl_device_users sl_host_share_on_device(struct sl_host_share *share, const struct sl_node_device *own);
+
 /* The bytes that the process may claim, and what limits them, in words. Any thread. */
 uint64_t sl_host_share_most(struct sl_host_share *share, const char **by);
 

@@ -134,7 +134,7 @@ void sl_monitor_observe(struct sl_core *core)
     SET(budget_bytes, core->budget.bytes);
     SET(budget_now_bytes, sl_budget_bytes(&core->budget));
     SET(taken_bytes, charged > 0 ? (uint64_t)charged : 0);
-    SET(lost_bytes, atomic_load(&core->budget.watch.lost_bytes));
+    SET(lost_bytes, sl_budget_lost(&core->budget));
     SET(occupied_bytes, atomic_load(&core->migrator.occupied_bytes));
     SET(chunk_bytes, core->arena.chunk_bytes);
     SET(chunks, core->arena.peak_chunks_used);

@@ -55,6 +55,7 @@ struct sl_device_properties {
 /* Address on the PCI bus. */
 struct sl_device_place {
     uint32_t domain, bus, device;
+    uint64_t id; /* of the device, or of the part of it that is one (MIG); never 0 */
 };
 
 /* Who manages the program's memory. */

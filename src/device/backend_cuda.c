@@ -5,6 +5,7 @@
 #include "base/host_memory.h"
 #include "base/locks.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "device/cuda_call.h"
 #include "node/topology.h"
 
@@ -270,6 +271,17 @@ static enum sl_status check_device(const struct sl_cuda *cuda, bool managed)
     return status;
 }
 
+static uint64_t id_of(const struct sl_cuda *cuda, const int at[3])
+{
+    CUuuid uuid;
+    uint64_t id = 0;
+    if (cuda->driver->device_get_uuid && cuda->driver->device_get_uuid(&uuid, cuda->device) == CUDA_SUCCESS)
+        for (size_t i = 0; i < sizeof(uuid.bytes); i++) id = sl_hash_word(id, (unsigned char)uuid.bytes[i]);
+    else
+        for (int i = 0; i < 3; i++) id = sl_hash_word(id, (uint64_t)at[i]);
+    return id ? id : 1;
+}
+
 static bool place(void *self, struct sl_device_place *out)
 {
     const struct sl_cuda *cuda = self;
@@ -280,7 +292,7 @@ static bool place(void *self, struct sl_device_place *out)
         if (cuda->driver->device_get_attribute(&at[i], attributes[i], cuda->device) != CUDA_SUCCESS ||
             at[i] < 0)
             return false;
-    *out = (struct sl_device_place){(uint32_t)at[0], (uint32_t)at[1], (uint32_t)at[2]};
+    *out = (struct sl_device_place){(uint32_t)at[0], (uint32_t)at[1], (uint32_t)at[2], id_of(cuda, at)};
     return true;
 }
 

@@ -18,6 +18,7 @@
     X(driver_get_version,    "cuDriverGetVersion",                2020,  true,  (int *version))                                 \
     X(get_error_name,        "cuGetErrorName",                    6000,  true,  (CUresult error, const char **name))            \
     X(device_get_attribute,  "cuDeviceGetAttribute",              2000,  true,  (int *value, CUdevice_attribute attribute, CUdevice device)) \
+    X(device_get_uuid,       "cuDeviceGetUuid_v2",                11040, false, (CUuuid *uuid, CUdevice device))                  \
     X(device_get_name,       "cuDeviceGetName",                   2000,  false, (char *name, int bytes, CUdevice device))        \
     X(ctx_get_current,       "cuCtxGetCurrent",                   4000,  true,  (CUcontext *context))                           \
     X(ctx_set_current,       "cuCtxSetCurrent",                   4000,  true,  (CUcontext context))                            \

@@ -15,7 +15,7 @@
 #include "base/output.h"
 
 #define MAGIC "SLNODE\r\n"
-#define VERSION 2
+#define VERSION 3
 #define ATTEMPTS 100 /* the file may be removed while it is opened */
 #define PATIENCE_NS 1000000000u
 #define TABLE 0 /* the byte of the table's lock; slot s has byte SLOT + s */
@@ -385,4 +385,18 @@ uint64_t sl_shares_most(const struct sl_node_table *table, uint32_t own, const s
     uint64_t left = total_bytes > others.claimed ? total_bytes - others.claimed : 0;
     if (!self->size) return total_bytes > others.kept ? total_bytes - others.kept : 0;
     return sl_least(sl_least(left, self->part_bytes), equal_part(total_bytes, others.kept, self->size));
+}
+
+struct sl_device_users sl_shares_on_device(const struct sl_node_table *table, uint32_t own, uint64_t id)
+{
+    struct sl_device_users users = {0};
+    for (uint32_t s = 0; s < SL_NODE_SLOTS && id; s++) {
+        const struct sl_node_entry *entry = &table->entries[s];
+        if (s == own || !entry->process || entry->device.id != id) continue;
+        users.count++;
+        users.sharing += !entry->device.given_bytes;
+        users.given_bytes = add(users.given_bytes, entry->device.given_bytes);
+        users.held_bytes = add(users.held_bytes, entry->device.held_bytes);
+    }
+    return users;
 }

@@ -22,6 +22,13 @@
 #define SL_NODE_SLOTS 255
 #define SL_NODE_PATH 48 /* bytes of the default path */
 
+/* What a process states of its device. */
+struct sl_node_device {
+    uint64_t id;          /* identifies the device; 0: unknown */
+    uint64_t given_bytes; /* the budget that the user chose; 0: none */
+    uint64_t held_bytes;  /* that its data occupy at present */
+};
+
 /* What a process states. All zero: no process. */
 struct sl_node_entry {
     uint64_t process;       /* process id */
@@ -33,6 +40,7 @@ struct sl_node_entry {
     uint64_t claimed_bytes; /* which others may not take: what it uses, and a little more */
     uint64_t pinned_bytes;  /* the pinned part of that */
     uint64_t link;          /* identifies the device's link to the host; 0: unknown */
+    struct sl_node_device device;
 };
 
 /* The file. */
@@ -99,6 +107,14 @@ uint64_t sl_shares_total(const struct sl_node_table *table, uint32_t own, uint64
  * 2 MiB blocks. If another process of the job has the same rank, self->job becomes the next number where none
  * has: that is another job of the same name. Precondition: self->size is not 0. */
 void sl_shares_join_job(const struct sl_node_table *table, struct sl_node_entry *self, uint64_t total_bytes);
+
+/* Other processes on a device. */
+struct sl_device_users {
+    uint32_t count, sharing; /* all, and those without a budget of their user's */
+    uint64_t given_bytes;    /* the budgets together */
+    uint64_t held_bytes;     /* what they hold */
+};
+struct sl_device_users sl_shares_on_device(const struct sl_node_table *table, uint32_t own, uint64_t id);
 
 /* The most that the process may claim now. */
 uint64_t sl_shares_most(const struct sl_node_table *table, uint32_t own, const struct sl_node_entry *self,

@@ -39,23 +39,29 @@ static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argum
     return found->in_program;
 }
 
-/* A frame's text is the qualified name of its function, a space, and the source file. */
-static void take_innermost(const struct sl_python_frame *frame, uint32_t depth, void *out)
+/* A frame's text is the qualified name of its function, a space, and the source file. The innermost frame is
+ * often a library's, so the program's own innermost one takes its place. */
+static void take_frame(const struct sl_python_frame *frame, uint32_t depth, void *context)
 {
+    struct found *found = context;
     const char *space = strchr(frame->text, ' ');
-    if (depth || !space) return;
-    snprintf(out, SL_SITE_TEXT, "%s:%u in %.*s", name_of(space + 1), frame->line, (int)(space - frame->text),
-             frame->text);
+    bool installed = strstr(frame->text, "/site-packages/") || strstr(frame->text, "/dist-packages/") ||
+                     strstr(frame->text, "/lib/python");
+    if (!space || found->in_program || (depth && installed)) return;
+    found->in_program = !installed;
+    snprintf(found->out, SL_SITE_TEXT, "%s:%u in %.*s", name_of(space + 1), frame->line,
+             (int)(space - frame->text), frame->text);
 }
 
 __attribute__((noinline)) const char *sl_site_text(char out[SL_SITE_TEXT])
 {
     struct sl_stack stack;
+    struct found found = {.stack = &stack, .out = out};
     out[0] = 0;
-    sl_python_frames_each(take_innermost, out);
+    sl_python_frames_each(take_frame, &found);
     if (out[0]) return out;
     sl_stack_unwind(__builtin_return_address(0), &stack);
-    struct found found = {.stack = &stack, .frame = stack.count, .out = out};
+    found.frame = stack.count;
     snprintf(out, SL_SITE_TEXT, "code outside all objects");
     dl_iterate_phdr(find_in_object, &found);
     return out;

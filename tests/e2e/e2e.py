@@ -51,7 +51,7 @@ class Bench:
             device_stats, sluice_stats = os.path.join(folder, "device.json"), os.path.join(folder, "sluice.json")
             env.update({"LD_LIBRARY_PATH": os.path.join(self.build, "subprojects", "softcuda", "lib"),
                         "SOFTCUDA_SCHEDULE": schedule, "SOFTCUDA_STATS": device_stats,
-                        "SOFTCUDA_STRICT_HANDLES": "1"})
+                        "SOFTCUDA_STRICT_HANDLES": "1", "SLUICE_NODE": os.path.join(folder, "node")})
             if os.environ.get("E2E_RACES"):  # off, report, error
                 env["SOFTCUDA_RACES"] = os.environ["E2E_RACES"]
             if os.environ.get("E2E_DRIVER"):  # another one than softcuda's default: ideal
@@ -376,6 +376,16 @@ def insurance(bench):
     need(bench.run(arguments, device_bytes=device - 8 * MIB).status == 3, "without sluice the program ends")
 
 
+def python_out_of_memory(bench):
+    """What sluice says of a Python program whose third allocation has no room."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "LD_LIBRARY_PATH": os.path.join(bench.build, "subprojects/softcuda/lib"), "SLUICE_HOST_LIMIT": "8M",
+               "LD_PRELOAD": " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), os.path.join(bench.build, "shim/libsluice.so")])),
+               "SLUICE_DEVICE_BUDGET": "8M", "SLUICE_NODE": os.path.join(folder, "node"), "PYTHONPATH": os.path.join(bench.source, "tests/python")}
+        code = "import device; one = device.Device(); one.allocate(); one.allocate(); one.allocate()"
+        return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120, check=False).stderr
+
+
 def memory_ends(bench):
     """Host memory ends: a line says who wanted how much, what limits it, and what would suffice; and that does."""
     arguments = MODEL + ["--steps", "1"]
@@ -393,7 +403,43 @@ def memory_ends(bench):
         lines.append(said[0])
         limit = f"{max(int(line[4]), int(line[3]) * 5 // 4)}M"
     need(run.status == 0 and lines, f"with more of it the program ends well: {lines}", run)
+    said = python_out_of_memory(bench)
+    need(re.search(r"no memory for 4 MiB, allocated by device\.py:\d+ in Device\.call: the program has 8 MiB", said), f"a line of Python: {said}")
     print("ok", len(lines), "times short; enough:", limit)
+
+
+def two_at_once(bench):
+    """Two programs on one device: each is told, has an equal part while the other runs, and all afterwards; the weights are those
+    of a device of one's own. One with a budget of its own keeps that."""
+    model = [argument for argument in INSURED[:INSURED.index("--steps")]] + ["--allocator", "async", "--steps"]
+    first_alone, second_alone = reference(bench, model + ["40"]), reference(bench, model + ["6"])
+    for given, parts in ((None, (30, 30)), ("20M", (40, 20))):
+        with tempfile.TemporaryDirectory() as folder:
+            both = {"SOFTCUDA_SHARED": os.path.join(folder, "shared"), "SOFTCUDA_MANAGED_COUNTS": "1", "SOFTCUDA_MEMORY": "64M",
+                    "SLUICE_NODE": os.path.join(folder, "node"), "LD_LIBRARY_PATH": os.path.join(bench.build, "subprojects/softcuda/lib"),
+                    "LD_PRELOAD": " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), os.path.join(bench.build, "shim/libsluice.so")]))}
+            first = subprocess.Popen([os.path.join(bench.build, "workloads/gpt"), "--data", bench.data, *model, "40"], text=True,
+                                     env={**os.environ, **both}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            begun = "".join(iter_to(first.stdout, "step 3 "))
+            second = bench.run(model + ["6"], sluice={"DEVICE_BUDGET": given} if given else {}, environment=both)
+            rest, errors = first.communicate(timeout=300)
+        run = Run(first.returncode, begun + rest, errors, None, None)
+        need(run.same_bits(first_alone) and second.same_bits(second_alone), "same bits", run, second)
+        need(second.device["peak_device_bytes"] <= parts[1] * MIB, "the second keeps its part", second)
+        told = [re.search(r"(.*) program.* under sluice .*: the budget is (\d+) MiB", line) for line in errors.splitlines()]
+        need([line.groups() for line in told if line] == [("sluice: 1 other", str(parts[0])), ("sluice: no other", "60")], "told twice", run)
+        said = re.findall(r"1 other program under sluice .* is (\d+) MiB", second.errors)
+        need(said == ([] if given else ["30"]), "and the second, if it gave no budget", second)
+        need("others took" not in errors + second.errors, "nobody else is blamed", run, second)
+        print("ok", given, *parts)
+
+
+def iter_to(lines, beginning):
+    """The lines up to the first one that begins so."""
+    for line in lines:
+        yield line
+        if line.startswith(beginning):
+            return
 
 
 def small_budget(bench):
@@ -424,7 +470,7 @@ def others(bench):
     need(0 < evicted["10"] == evicted["6"], f"the driver evicts for a while only: {evicted}")
 
 
-TESTS = {t.__name__: t for t in (identical, insurance, memory_ends, perceptron, steady, irregular, slab, out_of_memory, resident, large_chunks, off,
+TESTS = {t.__name__: t for t in (identical, insurance, memory_ends, two_at_once, perceptron, steady, irregular, slab, out_of_memory, resident, large_chunks, off,
                                  bad_options, host_memory, small_budget, others, backing)}
 
 

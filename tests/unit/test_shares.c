@@ -158,9 +158,33 @@ static void no_number_makes_a_sum_wrap_round(void **state)
     assert_int_equal(part(UINT64_MAX, 2, 0, 100 * SL_MIB), 0); /* the next job: nothing is left */
 }
 
+static void a_device_has_users(void **state)
+{
+    (void)state;
+    set((const struct sl_node_entry[]){{.process = 1, .device = {7, 0, 10}},
+                                       {.process = 2, .device = {7, 30, 20}},
+                                       {.process = 0, .device = {7, 0, 1000}}, /* has ended */
+                                       {.process = 4, .device = {8, 0, 1000}},
+                                       {.process = 5, .device = {7, 0, 40}}},
+        5);
+    struct sl_device_users users = sl_shares_on_device(&table, 4, 7);
+    assert_int_equal(users.count, 2);
+    assert_int_equal(users.sharing, 1);
+    assert_int_equal(users.given_bytes, 30);
+    assert_int_equal(users.held_bytes, 30);
+    assert_int_equal(sl_shares_on_device(&table, SL_NODE_SLOTS, 7).count, 3);
+    table.entries[0].device.held_bytes = table.entries[1].device.given_bytes = UINT64_MAX;
+    users = sl_shares_on_device(&table, SL_NODE_SLOTS, 7);
+    assert_int_equal(users.given_bytes, UINT64_MAX);
+    assert_int_equal(users.held_bytes, UINT64_MAX);
+    set((const struct sl_node_entry[]){{.process = 1}, {.process = 2}}, 2);
+    assert_int_equal(sl_shares_on_device(&table, SL_NODE_SLOTS, 0).count, 0); /* unknown devices */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_device_has_users),
         cmocka_unit_test(each_of_a_job_gets_the_same),
         cmocka_unit_test(a_job_that_has_less_than_its_part_divides_it),
         cmocka_unit_test(a_job_of_the_same_name_is_another_one),
