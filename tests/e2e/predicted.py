@@ -18,7 +18,7 @@ STEPS = ["--steps", "9"]
 
 
 def link(gbs, both_gbs, driver="ideal"):
-    return {"SOFTCUDA_LINK_IN": gbs, "SOFTCUDA_LINK_OUT": gbs, "SOFTCUDA_LINK_BOTH": both_gbs, "SOFTCUDA_DRIVER": driver}
+    return {"SOFTCUDA_LINK_IN": gbs, "SOFTCUDA_LINK_OUT": gbs, "SOFTCUDA_LINK_BOTH": both_gbs, "SOFTCUDA_DRIVER": driver, "SOFTCUDA_EXECUTE": "sample"}
 
 
 # In GB/s, on the driver `ideal` if nothing else is said.

@@ -28,7 +28,7 @@ class Job:
     def run(self, folder, sluice):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
         env.update({"LD_LIBRARY_PATH": os.path.join(self.build, "subprojects", "softcuda", "lib"), "SOFTCUDA_DEVICES": str(self.ranks),
-                    "WORLD_SIZE": str(self.ranks), "LOCAL_WORLD_SIZE": str(self.ranks), "SLUICE_NODE": os.path.join(folder, "node"),
+                    "WORLD_SIZE": str(self.ranks), "LOCAL_WORLD_SIZE": str(self.ranks), "SLUICE_NODE": os.path.join(folder, "node"), "SOFTCUDA_EXECUTE": "sample",
                     "LD_PRELOAD": " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), os.path.join(self.build, "shim", "libsluice.so")]))})
         env.update({"SOFTCUDA_" + name: str(value) for name, value in self.device.items()})
         env.update({"SLUICE_" + name: str(value) for name, value in sluice.items()})
@@ -42,7 +42,8 @@ class Job:
                                     env={**env, "RANK": str(rank), "LOCAL_RANK": str(rank), "SOFTCUDA_TIMELINE": timelines[rank]})
                    for rank in range(self.ranks)]
         ends = [rank.wait(timeout=600) for rank in started]
-        need(not any(ends), f"{self.ranks} ranks, --zero {self.zero} run: {ends}")
+        # 4: the ranks' weights differ, of which only samples were computed.
+        need(all(end in (0, 4) for end in ends), f"{self.ranks} ranks, --zero {self.zero} run: {ends}")
         return max(map(step_ns, timelines))
 
     def predict(self, traces, *options):
