@@ -94,6 +94,7 @@ void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t gi
                "8 MiB all the same",
                free_text);
         budget->bytes = SL_LEAST_BUDGET;
+        budget->automatic = false;
     }
     SL_CHECK_ALL(sl_budget_is_valid(budget));
 }
