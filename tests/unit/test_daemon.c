@@ -305,6 +305,7 @@ static void an_eviction_waits_for_its_fence(void **state)
         moved += seen.calls[i].what == EVICTS;
     }
     assert_int_equal(waited, 1);
+    assert_int_equal(atomic_load(&fence->holders), 0); /* else it never serves again */
 }
 
 /* What was freed is discarded, and not copied, though the program does nothing that records the point. */
