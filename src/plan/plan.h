@@ -98,6 +98,7 @@ struct sl_plan_lessons {
         bool fills; /* launches beyond the budget get a part of their missing chunks */
     } best_way;
     double slack;      /* part of the budget; see plan_parts.h */
+    bool in_place;     /* the last plan left chunks in host memory for launches that use them there */
     unsigned idle;     /* consecutive plans without an improvement */
     double over_bytes; /* see plan_parts.h */
     uint64_t random;

@@ -64,8 +64,9 @@ enum { SLACKS = sizeof slacks / sizeof *slacks };
 #define MOST_FOR_SLACK 1.15 /* times the bytes without */
 
 /* Relative to moving: less counts as no improvement, since loads and copies get in each other's way on the
- * link more than the schedule says. */
-#define FASTER_IN_PLACE 0.93
+ * link more than the schedule says. Where the last plan used chunks in place, any improvement counts: else a
+ * program near the limit would change between the two, and pay for each change. */
+#define FASTER_IN_PLACE 0.97
 
 static const double least_prices[] = {0.05, 0.1, 0.3, 1, 3};
 enum { LEAST_PRICES = sizeof least_prices / sizeof *least_prices };
@@ -85,6 +86,7 @@ struct search {
     double part_of_lacking;           /* the best part without prices; or 1 */
     double slack;                     /* the best one without prices */
     enum sl_in_place_choice in_place; /* the same */
+    bool was_in_place;                /* in the last plan */
     struct sl_way best_way;
     double over_bytes; /* what counts of the previous plans' excess bytes */
     unsigned idle;     /* previous plans in a row without an improvement */
@@ -325,8 +327,9 @@ static enum sl_status try_in_place(struct search *s, enum sl_in_place_choice in_
     struct sl_plan plan;
     enum sl_status status = attempt(s, &(struct sl_choose_options){.in_place = in_place}, slack, &plan);
     if (status) return status;
-    bool is_best = !s->choice.oversize_launches && s->choice.remote_count &&
-                   s->course.most_ns < (s->in_place ? FASTER : FASTER_IN_PLACE) * s->best_cost_ns;
+    double least = s->in_place || s->was_in_place ? FASTER : FASTER_IN_PLACE;
+    bool is_best =
+        !s->choice.oversize_launches && s->choice.remote_count && s->course.most_ns < least * s->best_cost_ns;
     take_or_free(s, &plan, is_best);
     if (!is_best) return SL_OK;
     s->in_place = in_place;
@@ -358,6 +361,7 @@ static enum sl_status begin(struct search *s, const struct sl_plan_lessons *less
     enum sl_status status = start_from_belady(s, 0, &is_best);
     s->part_of_lacking = 1;
     if (lessons) s->idle = lessons->idle;
+    s->was_in_place = lessons && lessons->in_place;
     if (status || !s->in->attempts) return status;
     if (!s->choice.oversize_launches) {
         status = find_slack(s, lessons ? lessons->slack : 0);
@@ -378,6 +382,7 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
     struct search s = {.in = in, .launch_ns = launch_ns, .length = (uint32_t)in->launch_count + 1};
     enum sl_status status = sl_outlook_make(in, launch_ns, &s.outlook);
     if (status == SL_OK) status = begin(&s, lessons);
+    if (status == SL_OK && lessons) lessons->in_place = s.in_place != SL_FETCH_ALL;
     if (status == SL_OK && in->attempts && waits(&s))
         improve(&s, lessons);
     else if (status == SL_OK && lessons && s.slack > 0 && SL_HAS(LESSONS))

@@ -11,9 +11,9 @@
 #define UNMEASURED_COST 1.0
 #define LEAST_COST 0.5
 #define MOST_COST 4.0
-#define OLDER 0.75 /* weight of earlier measurements */
+#define RISE 1.02 /* of the least cost, with each measurement that is more */
 #define LEAST_IN_PLACE_BYTES ((uint64_t)256 * SL_KIB)
-enum { BETWEEN_IN_PLACE = 64 };
+enum { BETWEEN_IN_PLACE = 64, ENOUGH_IN_PLACE = 3 };
 
 enum { ALIKE_PART = 8 }; /* durations that differ by at most this part confirm each other */
 
@@ -98,14 +98,14 @@ uint64_t sl_durations_ns(const struct sl_durations *durations, sl_symbol symbol,
     return 0;
 }
 
-/* NULL: nothing of the kernel, or of the symbol if the kernel is unknown, was measured. */
+/* NULL: not enough of the kernel, or of the symbol if the kernel is unknown, was measured. */
 static const struct sl_in_place *in_place_of(const struct sl_durations *durations, sl_symbol symbol,
                                              uint32_t kernel)
 {
     const struct sl_in_place *of = NULL;
     if (kernel && kernel < durations->kernel_capacity) of = &durations->kernels[kernel].in_place;
     if (!kernel && symbol < durations->symbol_capacity) of = &durations->symbols[symbol].in_place;
-    return of && of->link_ns > 0 ? of : NULL;
+    return of && of->count >= ENOUGH_IN_PLACE ? of : NULL;
 }
 
 void sl_durations_note_in_place(struct sl_durations *durations, sl_symbol symbol, uint32_t kernel,
@@ -121,8 +121,10 @@ void sl_durations_note_in_place(struct sl_durations *durations, sl_symbol symbol
         if (!known) return;
         of = &known->in_place;
     }
-    of->ns = OLDER * of->ns + (double)ns;
-    of->link_ns = OLDER * of->link_ns + (double)link_ns;
+    if (!link_ns) return;
+    double cost = (double)ns / (double)link_ns, risen = RISE * of->cost;
+    of->cost = !of->count || cost < risen ? cost : risen;
+    if (of->count < ENOUGH_IN_PLACE) of->count++;
 }
 
 bool sl_durations_lack_in_place(const struct sl_durations *durations, sl_symbol symbol, uint32_t kernel,
@@ -146,6 +148,6 @@ double sl_durations_in_place(const struct sl_durations *durations, sl_symbol sym
     const struct sl_in_place *measured = in_place_of(durations, symbol, kernel);
     if (bytes < LEAST_IN_PLACE_BYTES) return 0;
     if (!measured) return passes_once(durations, symbol, bytes) ? UNMEASURED_COST : 0;
-    double cost = measured->ns / measured->link_ns;
+    double cost = measured->cost;
     return cost > MOST_COST ? 0 : cost > LEAST_COST ? cost : LEAST_COST;
 }

@@ -10,9 +10,12 @@
 
 #define SL_DURATION_SAMPLES 3
 
-/* Launches that used memory in place, together; what is older counts less. */
+/* Launches that used memory in place: the time of one, relative to what its bytes there take on the link
+ * alone. Of several the least, because movements beside a launch make it slower, which plans count by
+ * themselves; it rises with each that is more, so that what has become slower is seen. */
 struct sl_in_place {
-    double ns, link_ns; /* their durations; what their bytes there take on the link */
+    double cost;
+    uint32_t count; /* measurements, as far as it matters */
 };
 
 struct sl_duration {

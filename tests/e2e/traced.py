@@ -133,7 +133,9 @@ def transfers(bench):
             need(all((kind, t["chunk"], t["tick"], t["cause"], t["bytes"]) in moves for t in timed), f"{kind}: of moves", run)
             # The program's own large copies, of its weights at the end, may stand before movements on the link.
             own = min(r["tick"] for r in records if r["type"] == "launch" and r.get("direction") == "out" and r["bytes"] > MIB // 16)
-            least = min(record["bytes"] / record["ns"] for record in timed if record["tick"] < own - 1)
+            # A mover may be held up between the event and the call: one in 50 movements may have waited for another.
+            speeds = sorted(record["bytes"] / record["ns"] for record in timed if record["tick"] < own - 1)
+            least = speeds[len(speeds) // 50]
             most = max(record["bytes"] / record["ns"] for record in timed)
             need(4 * 0.9 < least and most < gbps * 1.001, f"{kind} at {least} to {most} GB/s", run)
             timed.sort(key=lambda record: record["began_ns"])
