@@ -13,22 +13,27 @@ static bool is_missing(const struct sl_device_users *users, uint64_t missing_byt
     return users->held_bytes && missing_bytes >= users->held_bytes / 2;
 }
 
-/* What this process states, except the bytes that it holds. */
-static struct sl_node_device stated(const struct sl_core *core)
+static uint64_t id_of(const struct sl_core *core)
 {
-    struct sl_device_place at = {0};
+    struct sl_device_place at;
     const struct sl_backend *backend = &core->backend;
     bool known = !core->number && core->policy->memory == SL_MEMORY_MOVED && backend->place &&
                  backend->place(backend->self, &at);
-    return (struct sl_node_device){.id = known ? at.id : 0, .given_bytes = core->options->device_budget};
+    return known ? at.id : 0;
+}
+
+static struct sl_device_users state(struct sl_core *core, uint64_t held_bytes)
+{
+    struct sl_node_device own = {core->share.id, core->options->device_budget, held_bytes};
+    return sl_host_share_on_device(core->host.share, &own);
 }
 
 /* An equal part of what no user's budget takes. */
 static uint64_t equal_part(const struct sl_core *core, const struct sl_device_users *users)
 {
     uint64_t base = core->share.base_bytes, own = core->options->device_budget;
-    uint64_t given = users->given_bytes + own, count = users->sharing + !own;
-    uint64_t rest = base > given ? base - given : 0;
+    uint64_t count = users->sharing + !own, rest = base - sl_least(base, own);
+    rest -= sl_least(rest, users->given_bytes);
     return count ? sl_budget_automatic(rest) / count & ~(SL_BLOCK_BYTES - 1) : 0;
 }
 
@@ -52,7 +57,7 @@ static void say(const struct sl_core *core)
     char budget[SL_BYTES_TEXT];
     uint32_t count = core->share.count;
     sl_bytes_text(sl_budget_bytes(&core->budget), budget);
-    if (!core->budget.automatic) return;
+    if (core->options->device_budget) return;
     if (count)
         sl_log(SL_LOG_WARN,
                "%u other program%s under sluice use%s this device: the budget is %s, an equal part of what "
@@ -66,8 +71,8 @@ static void say(const struct sl_core *core)
 
 uint64_t sl_device_share_begin(struct sl_core *core, uint64_t free_bytes, uint64_t total_bytes)
 {
-    struct sl_node_device own = stated(core);
-    struct sl_device_users users = sl_host_share_on_device(core->host.share, &own);
+    core->share.id = id_of(core);
+    struct sl_device_users users = state(core, 0);
     uint64_t missing = total_bytes > free_bytes ? total_bytes - free_bytes : 0;
     bool shared = is_missing(&users, missing);
     core->share.base_bytes = free_bytes + (shared ? sl_least(users.held_bytes, missing) : 0);
@@ -83,9 +88,7 @@ void sl_device_share_begun(struct sl_core *core)
 
 struct sl_device_users sl_device_share_look(struct sl_core *core)
 {
-    struct sl_node_device own = stated(core);
-    own.held_bytes = atomic_load(&core->migrator.occupied_bytes);
-    return sl_host_share_on_device(core->host.share, &own);
+    return state(core, atomic_load(&core->migrator.occupied_bytes));
 }
 
 bool sl_device_share_take_in(struct sl_core *core, const struct sl_device_users *users,

@@ -19,6 +19,7 @@
 struct sl_core;
 
 struct sl_device_share {
+    uint64_t id;           /* of the device; 0: it is not shared so */
     uint64_t base_bytes;   /* free at the start, and what the others held then */
     uint64_t others_bytes; /* that the others hold or may come to hold: nobody else has taken these */
     uint32_t count;        /* of the others */

@@ -61,7 +61,9 @@ void sl_core_forget(struct sl_core *core)
 
 void sl_core_under_pressure(struct sl_core *core)
 {
+    uint64_t moving = sl_arena_moving_bytes(&core->arena);
     core->budget.pressure = true;
+    core->shortage.most_moving_bytes = sl_most(core->shortage.most_moving_bytes, moving);
     if (core->policy->plans) sl_sampler_open(&core->sampling, (uint32_t)core->options->trace_sample);
 }
 
@@ -159,7 +161,6 @@ static void note_place(struct sl_core *core, uint64_t expected, uint32_t s)
 void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
 {
     core->placement.slots[slot].tag = tag;
-    sl_shortage_note(core);
     if (sl_budget_is_short(&core->budget)) sl_core_under_pressure(core);
     sl_budget_say_exceeded(&core->budget);
     uint64_t expected = sl_predictor_expected_note(core->history.predictor);

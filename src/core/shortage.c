@@ -9,12 +9,6 @@
 
 #define MOST_LINES 4
 
-void sl_shortage_note(struct sl_core *core)
-{
-    uint64_t moving = sl_arena_moving_bytes(&core->arena);
-    if (moving > core->shortage.most_moving_bytes) core->shortage.most_moving_bytes = moving;
-}
-
 void sl_shortage_say_moving(struct sl_core *core)
 {
     char need[SL_BYTES_TEXT], over[SL_BYTES_TEXT], text[SL_BYTES_TEXT], remedy[SL_BUDGET_REMEDY];

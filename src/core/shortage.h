@@ -9,14 +9,11 @@
 struct sl_core;
 
 struct sl_shortage {
-    uint64_t most_moving_bytes; /* of chunks that may move, in use at one time */
+    uint64_t most_moving_bytes; /* of chunks that may move, in use at one time, while memory was short */
     uint64_t most_told_bytes;   /* that the program had, and wanted, when an allocation failed */
     unsigned lines;             /* about such allocations */
     bool has_told;              /* that data move */
 };
-
-/* Chunks have come into use. Caller holds the order lock. */
-void sl_shortage_note(struct sl_core *core);
 
 /* If the user gave no budget and more is in use than the budget: one line says by how much, and what budget
  * lets it fit. Called when an iteration ends, and when the program does: by then the largest need of a step

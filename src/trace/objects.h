@@ -57,8 +57,9 @@ uint64_t sl_site_here(const void *caller);
 
 /* --- site_text.c: the same for people. */
 
-/* Where the calling thread is: its innermost line of Python, if possible outside of installed packages, else its innermost function of the program
- * itself, else of another object than this one. Returns `out`. Takes the loader's lock; thread-safe. */
+/* Where the calling thread is: its innermost line of Python, if possible outside of installed packages, else
+ * its innermost function of the program itself, else of another object than this one. Returns `out`. Takes the
+ * loader's lock; thread-safe. */
 #define SL_SITE_TEXT 160
 const char *sl_site_text(char out[SL_SITE_TEXT]);
 

@@ -147,7 +147,7 @@ sluice run train.py
 """
 
 # Variables before the command, which starts a training.
-LIBRARY = """
+WARNINGS = """
 SLUICE_POLCY=lru sluice run --software GPT
 SLUICE_DEVICE_BUDGET=8 sluice run --software GPT
 SLUICE_POLICY=best sluice run --software GPT
@@ -234,8 +234,8 @@ class Mistakes(ToolTest):
         self.compare("mistakes.driver", ABSENT, 3)
 
     @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
-    def test_library(self):
-        self.compare("mistakes.library", LIBRARY, 6, clean_environment())
+    def test_warnings(self):
+        self.compare("mistakes.warnings", WARNINGS, 6, clean_environment())
 
     @unittest.skipIf(os.environ.get("SANITIZED"), "a sanitized library needs its runtime preloaded before it")
     def test_a_driver_that_is_too_old(self):

@@ -113,6 +113,8 @@ static void with_a_budget(void)
     assert_false(take_in((struct sl_device_users){1, 1, 0, 20 * SL_MIB}, 20 * SL_MIB));
     assert_int_equal(budget(), 32 * SL_MIB);
     assert_int_equal(of_others(), 30 * SL_MIB);
+    take_in((struct sl_device_users){2, 1, UINT64_MAX, 20 * SL_MIB}, 20 * SL_MIB); /* not trusted */
+    assert_int_equal(of_others(), UINT64_MAX);
 }
 
 static void a_given_budget_is_kept(void **state)
