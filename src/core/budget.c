@@ -13,6 +13,12 @@
 #define LAUNCHES_BETWEEN_LOOKS 64
 #define BETWEEN_LOOKS_NS 100000000u /* the driver may need some 100 us to answer */
 
+static uint64_t charged_bytes(const struct sl_budget *budget)
+{
+    int64_t charged = atomic_load_explicit(&budget->charged_bytes, memory_order_relaxed);
+    return charged > 0 ? (uint64_t)charged : 0;
+}
+
 uint64_t sl_budget_lost(const struct sl_budget *budget)
 {
     uint64_t lost = atomic_load_explicit(&budget->watch.lost_bytes, memory_order_relaxed);
@@ -22,18 +28,14 @@ uint64_t sl_budget_lost(const struct sl_budget *budget)
 
 uint64_t sl_budget_bytes(const struct sl_budget *budget)
 {
-    int64_t charged = atomic_load_explicit(&budget->charged_bytes, memory_order_relaxed);
-    uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
-    uint64_t left = budget->bytes - sl_budget_lost(budget);
+    uint64_t taken = charged_bytes(budget), left = budget->bytes - sl_budget_lost(budget);
     return left > taken + SL_LEAST_BUDGET ? left - taken : SL_LEAST_BUDGET;
 }
 
 void sl_budget_say_exceeded(const struct sl_budget *budget)
 {
     char passed[SL_BYTES_TEXT], limit[SL_BYTES_TEXT];
-    int64_t charged = atomic_load_explicit(&budget->charged_bytes, memory_order_relaxed);
-    uint64_t taken = charged > 0 ? (uint64_t)charged : 0,
-             moving = sl_arena_moving_bytes(&budget->core->arena);
+    uint64_t taken = charged_bytes(budget), moving = sl_arena_moving_bytes(&budget->core->arena);
     uint64_t chunks = moving < SL_LEAST_BUDGET ? moving : SL_LEAST_BUDGET;
     if (taken + chunks <= budget->bytes || budget->core->policy->memory != SL_MEMORY_MOVED) return;
     sl_warn_once("the program takes %s of the device past sluice (managed memory of its own, memory that it "
@@ -43,9 +45,9 @@ void sl_budget_say_exceeded(const struct sl_budget *budget)
 
 const char *sl_budget_remedy(const struct sl_budget *budget, uint64_t own_bytes, char out[SL_BUDGET_REMEDY])
 {
-    uint64_t present = sl_budget_bytes(budget), taken = budget->bytes > present ? budget->bytes - present : 0;
-    uint64_t mib = (own_bytes + taken + SL_MIB - 1) / SL_MIB;
-    if (mib * SL_MIB > budget->watch.free_at_start)
+    uint64_t there = budget->watch.free_at_start - atomic_load(&budget->watch.lost_bytes);
+    uint64_t mib = (own_bytes + charged_bytes(budget) + SL_MIB - 1) / SL_MIB;
+    if (mib * SL_MIB > there)
         snprintf(out, SL_BUDGET_REMEDY, "the device has not so much: smaller batches or tensors let it fit");
     else
         snprintf(out, SL_BUDGET_REMEDY,
@@ -129,10 +131,9 @@ uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t t
 static uint64_t taken_by_others(const struct sl_budget *budget, uint64_t free_bytes)
 {
     const struct sl_stats *stats = &budget->core->stats;
-    int64_t charged = atomic_load(&budget->charged_bytes);
     uint64_t came = sl_stats_bytes(stats->total.bytes_in) + atomic_load(&stats->populated_bytes);
     uint64_t most = sl_arena_touched_bytes(&budget->core->arena);
-    uint64_t known = (came < most ? came : most) + (charged > 0 ? (uint64_t)charged : 0);
+    uint64_t known = sl_least(came, most) + charged_bytes(budget);
     uint64_t start = budget->watch.free_at_start, gone = start > free_bytes ? start - free_bytes : 0;
     return gone > known ? gone - known : 0;
 }

@@ -382,11 +382,11 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
     struct search s = {.in = in, .launch_ns = launch_ns, .length = (uint32_t)in->launch_count + 1};
     enum sl_status status = sl_outlook_make(in, launch_ns, &s.outlook);
     if (status == SL_OK) status = begin(&s, lessons);
-    if (status == SL_OK && lessons) lessons->in_place = s.in_place != SL_FETCH_ALL;
     if (status == SL_OK && in->attempts && waits(&s))
         improve(&s, lessons);
     else if (status == SL_OK && lessons && s.slack > 0 && SL_HAS(LESSONS))
         lessons->slack = s.slack; /* nobody waits any more, thanks to it */
+    if (status == SL_OK && lessons) lessons->in_place = s.in_place != SL_FETCH_ALL;
     if (status == SL_OK) *out = s.best;
     sl_outlook_free(&s.outlook);
     sl_choice_free(&s.choice);

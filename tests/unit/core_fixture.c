@@ -106,3 +106,17 @@ sl_symbol core_scan(const struct sl_launch *launch)
     return sl_access_scan(&core->scanner, launch, sl_history_expected(&core->history, stream), stream)
         ->symbol;
 }
+
+void core_run_in_child(void (*test)(void))
+{
+    int status = 0;
+    pid_t child = fork();
+    if (!child) {
+        setenv("CMOCKA_TEST_ABORT", "1", 1); /* instead of going on with the parent's tests */
+        test();
+        sl_runtime_stop(false);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}

@@ -19,6 +19,8 @@ int core_stop(void **state);
 bool core_in_child(const char *daemon);
 /* Ends the child: well if the budget was kept, nothing went wrong in the device, and `good`. */
 void core_end_child(bool good) __attribute__((noreturn));
+/* Runs a test that starts its own core, in a child, which ends well if no assertion failed. */
+void core_run_in_child(void (*test)(void));
 uint64_t core_misses(void); /* demand misses by now */
 
 /* An allocation, of a site of its own or of the given one, which is below 1000. */

@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -50,21 +49,6 @@ static void start(const char *policy, const char *daemon, const char *budget)
     struct sl_backend backend = host;
     backend.memory_info = memory_info;
     assert_int_equal(sl_runtime_start(&backend), SL_OK);
-}
-
-/* Each in a child: there is one core in a process. What the child's asserts say is its exit status. */
-static void in_child(void (*test)(void))
-{
-    int status = 0;
-    pid_t child = fork();
-    if (!child) {
-        setenv("CMOCKA_TEST_ABORT", "1", 1); /* instead of going on with the parent's tests */
-        test();
-        sl_runtime_stop(false);
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
 }
 
 static void take(uint64_t *chunks, int count)
@@ -115,7 +99,7 @@ static void beyond_the_device(void)
 static void a_budget_beyond_the_device_is_capped(void **state)
 {
     (void)state;
-    in_child(beyond_the_device);
+    core_run_in_child(beyond_the_device);
 }
 
 /* What was written since the last time, at most. */
@@ -160,8 +144,8 @@ static void past_us_then_ours(void)
 static void a_budget_that_is_exceeded_past_us_is_told_of(void **state)
 {
     (void)state;
-    in_child(past_us);
-    in_child(past_us_then_ours);
+    core_run_in_child(past_us);
+    core_run_in_child(past_us_then_ours);
 }
 
 static void early(void)
@@ -185,7 +169,7 @@ static void early(void)
 static void what_others_take_is_lost(void **state)
 {
     (void)state;
-    in_child(early);
+    core_run_in_child(early);
 }
 
 static void given(void)
@@ -202,7 +186,7 @@ static void given(void)
 static void a_budget_that_still_fits_is_kept(void **state)
 {
     (void)state;
-    in_child(given);
+    core_run_in_child(given);
 }
 
 /* Between the driver's call and the charge the program's own memory looks like that of others. */
@@ -226,7 +210,7 @@ static void charged(void)
 static void what_is_charged_is_not_lost_as_well(void **state)
 {
     (void)state;
-    in_child(charged);
+    core_run_in_child(charged);
 }
 
 static void kept(void)
@@ -249,7 +233,7 @@ static void kept(void)
 static void what_ever_came_is_not_lost(void **state)
 {
     (void)state;
-    in_child(kept);
+    core_run_in_child(kept);
 }
 
 static void full(const char *policy, const char *daemon)
@@ -283,8 +267,8 @@ static void full_thread(void)
 static void what_is_there_makes_room(void **state)
 {
     (void)state;
-    in_child(full_inline);
-    in_child(full_thread);
+    core_run_in_child(full_inline);
+    core_run_in_child(full_thread);
 }
 
 static void seldom(void)
@@ -309,7 +293,7 @@ static void seldom(void)
 static void the_driver_is_asked_seldom_and_never_beside_a_capture(void **state)
 {
     (void)state;
-    in_child(seldom);
+    core_run_in_child(seldom);
 }
 
 /* Where it fails, SL_CHECK_ALL would not see that. */
@@ -346,6 +330,11 @@ static void a_remedy_is_the_budget_that_is_enough(void **state)
     budget.charged_bytes = 10 * SL_MIB; /* which the launch cannot have either */
     assert_string_equal(sl_budget_remedy(&budget, 40 * SL_MIB + 1, text),
                         "SLUICE_DEVICE_BUDGET=51M (sluice run --budget 51M) lets it fit");
+    atomic_store(&budget.watch.lost_bytes, 20 * SL_MIB); /* no budget brings back what others took */
+    assert_string_equal(sl_budget_remedy(&budget, 70 * SL_MIB, text),
+                        "SLUICE_DEVICE_BUDGET=80M (sluice run --budget 80M) lets it fit");
+    assert_string_equal(sl_budget_remedy(&budget, 70 * SL_MIB + 1, text),
+                        "the device has not so much: smaller batches or tensors let it fit");
 }
 
 static void chunks_grow_with_the_budget(void **state)

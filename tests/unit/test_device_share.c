@@ -5,8 +5,6 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -47,21 +45,6 @@ static uint64_t of_others(void)
     return sl_core_running()->share.others_bytes;
 }
 
-/* Each in a child: there is one core in a process. */
-static void in_child(void (*test)(void))
-{
-    int status = 0;
-    pid_t child = fork();
-    if (!child) {
-        setenv("CMOCKA_TEST_ABORT", "1", 1);
-        test();
-        sl_runtime_stop(false);
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-}
-
 static void divide(void)
 {
     start(NULL);
@@ -84,7 +67,7 @@ static void divide(void)
 static void parts_are_equal(void **state)
 {
     (void)state;
-    in_child(divide);
+    core_run_in_child(divide);
 }
 
 static void beside_a_budget(void)
@@ -104,7 +87,7 @@ static void beside_a_budget(void)
 static void what_a_user_gave_comes_first(void **state)
 {
     (void)state;
-    in_child(beside_a_budget);
+    core_run_in_child(beside_a_budget);
 }
 
 static void with_a_budget(void)
@@ -120,7 +103,7 @@ static void with_a_budget(void)
 static void a_given_budget_is_kept(void **state)
 {
     (void)state;
-    in_child(with_a_budget);
+    core_run_in_child(with_a_budget);
 }
 
 static void elsewhere(void)
@@ -138,7 +121,7 @@ static void elsewhere(void)
 static void only_those_whose_memory_is_missing_count(void **state)
 {
     (void)state;
-    in_child(elsewhere);
+    core_run_in_child(elsewhere);
 }
 
 static void newcomers(void)
@@ -156,7 +139,7 @@ static void newcomers(void)
 static void what_a_newcomer_takes_is_not_lost(void **state)
 {
     (void)state;
-    in_child(newcomers);
+    core_run_in_child(newcomers);
 }
 
 static void leavers(void)
@@ -176,7 +159,7 @@ static void leavers(void)
 static void what_a_leaver_still_has_is_not_lost(void **state)
 {
     (void)state;
-    in_child(leavers);
+    core_run_in_child(leavers);
 }
 
 int main(void)

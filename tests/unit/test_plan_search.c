@@ -483,6 +483,29 @@ static void what_costs_more_in_place_comes(void **state)
     }
 }
 
+/* Near the limit plans would change between the two, and pay for each change. */
+static void what_the_last_plan_used_in_place_stays_for_less(void **state)
+{
+    (void)state;
+    static struct scene s;
+    uint32_t differ = 0;
+    for (double cost = 1; cost < 4; cost += 0.02) {
+        uint32_t counts[2];
+        for (int was = 0; was < 2; was++) {
+            struct sl_plan_lessons lessons = {.in_place = was};
+            make_optimizer(&s, WEIGHTS + 1, cost);
+            struct sl_plan plan = search(&s, 8, &lessons);
+            counts[was] = launches_in_place(&plan, &s);
+            assert_int_equal(lessons.in_place, counts[was] > 0);
+            sl_plan_free(&plan);
+            sl_plan_lessons_free(&lessons);
+        }
+        assert_true(counts[1] || !counts[0]);
+        differ += !counts[0] && counts[1];
+    }
+    assert_true(differ > 0);
+}
+
 /* They wait for nothing, or the next plan would not choose it again. */
 static void the_next_plan_stays_in_place(void **state)
 {
@@ -578,6 +601,7 @@ int main(void)
         cmocka_unit_test(who_does_not_fetch_ahead_beside_evictions_leaves_nothing_free),
         cmocka_unit_test(what_is_used_once_a_step_need_not_come),
         cmocka_unit_test(what_costs_more_in_place_comes),
+        cmocka_unit_test(what_the_last_plan_used_in_place_stays_for_less),
         cmocka_unit_test(the_next_plan_stays_in_place),
         cmocka_unit_test(a_little_more_is_nothing),
         cmocka_unit_test(more_may_be_copied_once),
